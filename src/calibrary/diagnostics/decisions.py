@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 
 from calibrary.base.errors import RefusedError
+from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
@@ -41,15 +42,8 @@ class RegretCurve(Result):
 
 
 @diagnostic(decision_loss)
-def regret_curve(
-    views: Views,
-    *,
-    map: Any = "isotonic",
-    cross_fit: bool = False,
-    folds: Any = 5,
-    rng: Any = 0,
-    **common: Unpack[Common],
-) -> RegretCurve:
+@options_of(decision_loss)
+def regret_curve(views: Views, **options: Any) -> RegretCurve:
     """The loss at every threshold from deciding by the probabilities instead of recalibrated probabilities.
 
     A user who acts above t pays 1-t for a missed event and t for a false alarm. The curve is exact and linear between
@@ -68,7 +62,7 @@ def regret_curve(
     (0.1667, 0.5, 0.0683)
     """
     view = only_view(views, "a regret curve")
-    found = regret_of(view, map, cross_fit, folds, rng)
+    found = regret_of(view, **options)
     breaks = found.breaks
     t = np.repeat(breaks, 2)[1:-1]
     cost, best = (_pieces(curve.at(breaks), curve.before(breaks)) for curve in (found.given, found.mapped))

@@ -366,13 +366,8 @@ def region_balanced_calibration_error(
 
 
 @metric("ece_lb", extra_options=BINNING, combine=class_norm(1), stacks="weights")
-def label_binned_calibration_error(
-    view: Predictions,
-    *,
-    norm: float | str = 1,
-    aggregate: str = "power",
-    **options: Unpack[BinnedKeywords],
-) -> float:
+@options_of(expected_calibration_error, "distance")
+def label_binned_calibration_error(view: Predictions, *, norm: float | str, aggregate: str, **options: Any) -> float:
     r"""Average distance of each confidence from the accuracy of its bin.
 
     .. math:: \Big(\frac1N \sum_i |\bar y_{b(i)} - c_i|^p\Big)^{1/p}
