@@ -113,7 +113,10 @@ def beta_of(view: Predictions, parameters: str = "abm") -> tuple[float, float, f
         theta = fit_nonnegative(columns, points.wy, points.w, n_slopes)
         return _beta_parameters(theta, n_slopes, parameters), theta @ columns
 
-    return view.remember(("beta map", parameters), lambda: logits(view, clip=True).fitted(fit))
+    found: tuple[float, float, float] = view.remember(
+        ("beta map", parameters), lambda: logits(view, clip=True).fitted(fit)
+    )
+    return found
 
 
 def _beta_parameters(theta: Array, n_slopes: int, parameters: str) -> tuple[float, float, float]:
