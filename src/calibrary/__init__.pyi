@@ -190,8 +190,8 @@ from calibrary.recalibrate.table import MapGain as MapGain
 from calibrary.recalibrate.table import RecalibrationGain as RecalibrationGain
 from calibrary.reporting.compose import report as report
 from calibrary.reporting.model import ClassRow as ClassRow
-from calibrary.reporting.model import GroupRow as GroupRow
 from calibrary.reporting.model import Report as Report
+from calibrary.reporting.parts import GroupRow as GroupRow
 from calibrary.reporting.settings import ReportSettings as ReportSettings
 from calibrary.reporting.validated import validation_page as validation_page
 from calibrary.scale.stream import Watch as Watch

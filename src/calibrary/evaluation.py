@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from calibrary.base.errors import (
@@ -45,11 +45,20 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Row:
-    """One value of an evaluation. ``part`` names the value if the metric has several; ``note`` holds warnings.
+#: The names of a row's numbers in a table and in a file; the mean by chance is there under its old name too.
+_SAVED = (
+    "id", "name", "family", "value", "part", "perfect", "range", "better", "low", "high", "standard_error", "pvalue",
+    "pvalue_adjusted", "expected_by_chance", "null_mean", "null_high", "method", "asymptotic_pvalue", "primary",
+    "among", "note", "reason",
+)  # fmt: skip
 
-    ``method`` is that of the interval, and ``reason`` why it was chosen, in the words of :func:`calibrary.interval`.
+
+@dataclass(frozen=True, kw_only=True)
+class Row(Inferred):
+    """One value of an evaluation: an :class:`Estimate`. ``part`` names the value if the metric has several.
+
+    ``method`` is that of the interval, ``reason`` why it was chosen, in the words of :func:`calibrary.interval`, and
+    ``note`` holds warnings. What was not requested or is unknown is None.
 
     ``among`` is the number of p-values for which this row's p-value is adjusted, if not all of the table.
     """
@@ -57,24 +66,16 @@ class Row:
     id: str
     name: str
     family: str
-    value: float
     part: str = ""
     perfect: float | None = None
     range: tuple[float, float] = (-math.inf, math.inf)
     better: str = "lower"
-    low: float | None = None
-    high: float | None = None
-    standard_error: float | None = None
-    pvalue: float | None = None
-    pvalue_adjusted: float | None = None
-    null_mean: float | None = None
-    null_high: float | None = None
-    method: str | None = None
-    asymptotic_pvalue: float | None = None
     primary: bool = False
     among: int | None = None
-    note: str = ""
-    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row of a table or a file."""
+        return self.under(_SAVED)
 
     @property
     def label(self) -> str:
@@ -105,7 +106,8 @@ class Evaluation:
         return {**notes, **{id: why for id, why in self.skipped.items() if FAULT in why}}
 
     def __getitem__(self, id: str) -> float:
-        return self.row(id).value
+        value: float = self.row(id).value
+        return value
 
     def row(self, id: str, part: str = "") -> Row:
         """The row of a metric, and of one of its numbers: ``row("cis", "slope")`` or ``row("cis.slope")``.
@@ -139,7 +141,7 @@ class Evaluation:
             "n_classes": self.n_classes,
             "lens": self.lens,
             "settings": self.settings,
-            "metrics": [asdict(row) for row in self.rows],
+            "metrics": [row.to_dict() for row in self.rows],
             "skipped": dict(self.skipped),
         }
 
@@ -147,12 +149,12 @@ class Evaluation:
         """A pandas DataFrame with one row for each value."""
         import pandas as pd
 
-        return pd.DataFrame([asdict(row) for row in self.rows])
+        return pd.DataFrame([row.to_dict() for row in self.rows])
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        used = [name for name in _COLUMNS if name in _ALWAYS or any(getattr(r, name) is not None for r in self.rows)]
-        head = [_COLUMNS[name] for name in used]
         draws = int(self.settings.get("n_resamples", EXACT))
+        used = [name for name in _COLUMNS if name in _ALWAYS or any(_cell(row, name, draws) for row in self.rows)]
+        head = [_COLUMNS[name] for name in used]
         return head, [[_cell(row, name, draws) for name in used] for row in self.rows]
 
     def __repr__(self) -> str:
@@ -176,8 +178,9 @@ class Evaluation:
         if not self.rows:
             return "No metric was computed."
         row = max(self.rows, key=lambda r: (r.primary, r.id == "ece"))
-        chance = "" if row.null_mean is None else f" A calibrated model would show about {number(row.null_mean)}."
-        p = "" if row.pvalue is None else f", {pvalue(row.pvalue, int(self.settings.get('n_resamples', EXACT)))}"
+        mean, draws = row.expected_by_chance, int(self.settings.get("n_resamples", EXACT))
+        chance = "" if mean is None else f" A calibrated model would show about {number(mean)}."
+        p = "" if row.pvalue is None else f", {pvalue(row.pvalue, draws)}"
         between = f" ({said})" if (said := ends(row.low, row.high)) else ""
         return f"{row.name[:1].upper()}{row.name[1:]} {number(row.value)}{between}{p}.{chance}"
 
@@ -196,7 +199,7 @@ class Evaluation:
 
 _COLUMNS = {
     "id": "metric", "value": "value", "low": "interval", "pvalue": "p", "pvalue_adjusted": "p adjusted",
-    "null_mean": "if calibrated", "perfect": "ideal", "name": "name",
+    "expected_by_chance": "if calibrated", "perfect": "ideal", "name": "name",
 }  # fmt: skip
 _ALWAYS = ("id", "value", "perfect", "name")
 
@@ -486,7 +489,7 @@ def _with_inference(
     if known is None:
         return replace(row, note=_joined(row.note, apart.get(row.id, _COSTLY)))
     note = _joined(row.note, catalogue[row.id].no_interval if intervals else "", known.note)
-    numbers = {name: value for name, value in vars(known).items() if name != "note"}
+    numbers = {name: value for name, value in vars(known).items() if name not in ("value", "note")}
     return replace(row, **numbers, primary=row.id == primary, note=note or _no_interval(known))
 
 
@@ -519,7 +522,7 @@ def _no_number(value: float) -> str:
 
 
 def _no_interval(known: Inferred) -> str:
-    unknown = any(end is not None and not math.isfinite(end) for end in (known.low, known.high))
+    unknown = known.method and not all(end is not None and math.isfinite(end) for end in known)
     return "no interval: the value is infinite or not defined on some resamples" if unknown else ""
 
 

@@ -295,7 +295,7 @@ _TABLE = {
         0.1 models.leave_one_out JackknifePredictions
         0.2 recalibrate.table MapGain RecalibrationGain
         0.3 recalibrate.segment_gain SegmentGain SegmentRow
-        0.1 reporting.model GroupRow
+        0.1 reporting.parts GroupRow
         0.2 reporting.model ClassRow
         0.3 shift.curve ShiftCurve
         0.3 shift.target ShiftResult

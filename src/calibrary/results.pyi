@@ -76,7 +76,7 @@ from calibrary.recalibrate.segment_gain import SegmentRow as SegmentRow
 from calibrary.recalibrate.table import MapGain as MapGain
 from calibrary.recalibrate.table import RecalibrationGain as RecalibrationGain
 from calibrary.reporting.model import ClassRow as ClassRow
-from calibrary.reporting.model import GroupRow as GroupRow
+from calibrary.reporting.parts import GroupRow as GroupRow
 from calibrary.secondorder.calibration import EnsembleMean as EnsembleMean
 from calibrary.secondorder.calibration import EnsembleMember as EnsembleMember
 from calibrary.secondorder.calibration import EnsembleMembers as EnsembleMembers

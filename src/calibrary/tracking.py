@@ -24,7 +24,7 @@ def logged_numbers(report: Report, prefix: str = "calibration") -> dict[str, flo
     numbers: dict[str, Any] = {}
     for row in report.short_list:
         name = f"{prefix}/{row.id}" + (f"/{row.part}" if row.part else "")
-        ends = {"low": row.low, "high": row.high, "if_calibrated": row.calibrated}
+        ends = {"low": row.low, "high": row.high, "if_calibrated": row.expected_by_chance}
         numbers |= {name: row.value, **{f"{name}/{word}": value for word, value in ends.items()}}
     # MLflow allows only these characters
     clean = {re.sub(r"[^\w./ -]", "_", name): value for name, value in numbers.items() if value is not None}

@@ -230,7 +230,7 @@ def test_numbers_are_not_broken_at_80_columns(monkeypatch):
     console = Console(width=80, file=io.StringIO())
     monkeypatch.setattr(report, "out", console)
     small = KeyNumber(
-        "ecd", "difference", -1.54e-5, low=-2.51e-5, high=1.26e-5, calibrated=-1.11e-5,
+        -1.54e-5, -2.51e-5, 1.26e-5, expected_by_chance=-1.11e-5, id="ecd", name="difference",
         verdict="not significant (p = 0.19), although its interval excludes 0",
     )  # fmt: skip
     console.print(report._short_table(SimpleNamespace(short_list=[small], evaluation=None)))

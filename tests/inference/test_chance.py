@@ -113,7 +113,11 @@ def test_the_p_value_is_that_of_the_test_which_redraws_labels():
     y, c = draw(np.square)
     found = cal.expected_by_chance("ece", y, c, n_resamples=99, rng=4)
     tested = cal.test("ece", y, c, method="monte-carlo", n_resamples=99, rng=4)
-    assert (found.value, found.pvalue, found.expected_by_chance) == (tested.statistic, tested.pvalue, tested.null_mean)
+    assert (found.value, found.pvalue, found.expected_by_chance) == (
+        tested.statistic,
+        tested.pvalue,
+        tested.expected_by_chance,
+    )
     assert found.excess == found.value - found.expected_by_chance
     assert found.quantile(0.95) == found.high
 

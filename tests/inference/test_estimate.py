@@ -84,13 +84,13 @@ RESULTS = {
 }
 #: The classes with ends of their own. This list only becomes shorter: a new result is an Estimate, or holds some.
 _DECLARED = """
-Alternative AnytimeInterval Axis CalibrationDisplay ConfidenceInterval CorpData
-DecisionCurve DecisionData Discrimination DotData Ends
-Estimate GroupRow GroupingData HonestError HorizonGroup
-Inferred Instability Inverted KeyNumber MetricAnswer MetricOption
-MurphyDifference Part PeriodsData Range RatioInterval RecalibrationData ReliabilityData
-ReliabilityMapData RiskCoverageData Row SegmentsData SetCoverageData
-SmoothData Spread ThresholdDecision ValidationData VerdictAnswer
+Alternative Axis CalibrationDisplay ConfidenceInterval CorpData
+DecisionCurve DecisionData DotData
+Estimate GroupingData HonestError HorizonGroup
+Instability MetricAnswer MetricOption
+MurphyDifference PeriodsData Range RatioInterval RecalibrationData ReliabilityData
+ReliabilityMapData RiskCoverageData SegmentsData SetCoverageData
+SmoothData ValidationData VerdictAnswer
 WatchedDay _Node
 """
 

@@ -651,9 +651,9 @@ class TestNull:
         r = cal.test("ece", y, c, n_resamples=199, rng=0)
         assert r.pvalue == pytest.approx((1 + np.sum(r.null.values >= r.statistic)) / 200)
         assert r.standard_error == pytest.approx(np.sqrt(r.pvalue * (1 - r.pvalue) / 200))
-        assert r.null_mean == pytest.approx(r.null.values.mean())
+        assert r.expected_by_chance == pytest.approx(r.null.values.mean())
         assert r.null_sd == pytest.approx(r.null.values.std(ddof=1))
-        assert r.excess == pytest.approx(r.statistic - r.null_mean)
+        assert r.excess == pytest.approx(r.statistic - r.expected_by_chance)
         assert r.null.quantile(0.5) == pytest.approx(np.median(r.null.values))
         assert (r.method, r.alternative, r.n_resamples, r.n_failed) == ("monte-carlo", "greater", 199, 0)
         statistic, pvalue = r
@@ -847,7 +847,7 @@ class TestMany:
         assert np.isnan(alone.standard_error)
         drawn = cal.test("ks", y, c, method="monte-carlo", n_resamples=99, rng=0)
         assert row.pvalue == pytest.approx(drawn.pvalue)
-        assert row.null_mean == pytest.approx(drawn.null_mean)
+        assert row.expected_by_chance == pytest.approx(drawn.expected_by_chance)
         assert row.pvalue_adjusted >= row.pvalue
         first = table.row("ece")
         assert first.primary

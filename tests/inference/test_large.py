@@ -68,7 +68,7 @@ def test_the_test_and_the_interval_of_cells_agree_and_have_the_null_of_rows(id, 
     assert result.pvalue == test.pvalue
     assert (result.low > 0) == (test.pvalue <= 0.05)
     assert test.statistic == pytest.approx(by_rows.statistic, rel=0.03)
-    assert test.null_mean == pytest.approx(by_rows.null_mean, rel=0.05)
+    assert test.expected_by_chance == pytest.approx(by_rows.expected_by_chance, rel=0.05)
     assert test.null_sd == pytest.approx(by_rows.null_sd, rel=0.1)
 
 

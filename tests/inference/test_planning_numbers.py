@@ -36,8 +36,8 @@ def test_the_rows_that_decide_grow_with_the_square_of_the_width():
 
 def test_the_value_by_chance_is_not_extrapolated_far_beyond_the_studied_rows():
     largest = stored()["numbers"]["ece"]["largest_n"]
-    assert finding("ece", 10 * largest).null_mean is not None
-    assert finding("ece", 10 * largest + 10).null_mean is None
+    assert finding("ece", 10 * largest).expected_by_chance is not None
+    assert finding("ece", 10 * largest + 10).expected_by_chance is None
 
 
 def test_the_value_of_useless_predictions_is_a_mean_of_five_shuffles_where_rows_are_few():

@@ -153,7 +153,10 @@ def ideal(entry, told):
     if not all(v is None or f"{v:g}" in told["stated"] for v in ideals.values()):
         return False
     few, many = finding(entry.id, 1000), finding(entry.id, 100_000)
-    off = [f.null_deviation if f.null_mean is None else abs(f.null_mean - (entry.perfect or 0.0)) for f in (few, many)]
+    off = [
+        f.null_deviation if f.expected_by_chance is None else abs(f.expected_by_chance - (entry.perfect or 0.0))
+        for f in (few, many)
+    ]
     if entry.perfect is None or None in off or entry.range == (-np.inf, np.inf):  # a statistic of fixed scatter
         return "still" not in told["stated"]
     return (off[1] > max(0.75 * off[0], 2e-3)) == ("still" in told["stated"])
@@ -309,7 +312,7 @@ class OfMetric(dict):
         entry = cal.catalogue[id]
         super().__init__({"id": id, "range": entry.range, "calibrated": functools.partial(shown_when_calibrated, id)})
         self["perfect"], self["line of"] = entry.perfect, line_of(entry)
-        self["study"] = lambda n, k: finding(id, n, k).null_mean
+        self["study"] = lambda n, k: finding(id, n, k).expected_by_chance
         self["largest bin"], self["moved by a wrong label"] = largest_bin, functools.partial(moved_by_a_wrong_label, id)
         self.update({name: functools.partial(found, entry) for name, found in LINES.items()})
         self["sections"] = {text.partition(":")[0] for text in entry.advised.values()}
@@ -321,7 +324,7 @@ class OfMetric(dict):
                 return self.entry.table2.proper == "yes"
             return cal.check_propriety(self.entry.id, n_classes=3).verdict == "strictly proper"
         if name == "calibrated means":
-            at = {n: finding(self.entry.id, n).null_mean for n in (1000, 10_000, 100_000)}
+            at = {n: finding(self.entry.id, n).expected_by_chance for n in (1000, 10_000, 100_000)}
             return {n: value for n, value in at.items() if value is not None} or {0: 0.0}
         if name == "shares":
             known = [finding(self.entry.id, n, k) for n in NUMBERS for k in (2, 10, 200, 1000)]

@@ -181,7 +181,7 @@ def test_what_never_reads_0_is_not_recommended_to_measure(n):
     """MVMS, SICE and others keep reading an error of a calibrated model, however many rows there are."""
     for found in cal.recommend("binary", "measure", n=n, most=4):
         beside = "few rows" in cal.catalogue[found.id].advised  # an upper bound, which the review wants beside errors
-        assert beside or (finding(found.id, 100_000).null_mean or 0.0) < 0.01, found.id
+        assert beside or (finding(found.id, 100_000).expected_by_chance or 0.0) < 0.01, found.id
     largest = cal.recommend("binary", "measure", n=n, safety=True)[0]  # made for safety, with that caution
     assert (largest.id, "a calibrated model shows" in largest.caution) == ("mce", True)
 

@@ -83,10 +83,10 @@ def test_a_value_of_the_study_lies_in_the_range_of_its_metric(n_classes):
             continue
         for n in (100, 1000, 30_000):
             found = finding(entry.id, n, n_classes)
-            if found.null_mean is not None:
-                assert entry.range[0] <= found.null_mean <= entry.range[1], (name, found.null_mean)
+            if found.expected_by_chance is not None:
+                assert entry.range[0] <= found.expected_by_chance <= entry.range[1], (name, found.expected_by_chance)
                 assert found.null_deviation is None
-                assert f"shows about {number(found.null_mean)}" in found.sentence
+                assert f"shows about {number(found.expected_by_chance)}" in found.sentence
             if found.null_deviation is not None:
                 assert entry.better == "perfect", name
                 assert found.null_deviation >= 0.0
@@ -100,7 +100,7 @@ def test_the_study_shows_what_the_metric_gives():
         for _ in range(6):
             c = rng.beta(1.0, 1.0, 1000)
             values.append(float(cal.compute(id, rng.random(1000) < c, c)))
-        assert abs(np.mean(values) - finding(id, 1000).null_mean) < 0.15, id
+        assert abs(np.mean(values) - finding(id, 1000).expected_by_chance) < 0.15, id
     assert shown("sr", -0.8439) == "0.844"
     assert shown("wcr", 0.033) == "0.967"
     assert shown("eo", 0.088) == "1 ± 0.088"
@@ -123,7 +123,7 @@ def test_no_score_is_praised_for_a_value_near_0_that_it_has_not():
         for r in cal.recommend("binary", goal, n=200, most=200):
             if any("near 0" in reason for reason in r.reasons):
                 entry = cal.catalogue[r.id]
-                assert entry.unbiased or (entry.perfect == 0.0 and finding(r.id, 200).null_mean <= 0.035), r.id
+                assert entry.unbiased or (entry.perfect == 0.0 and finding(r.id, 200).expected_by_chance <= 0.035), r.id
     assert [r.id for r in cal.recommend("binary", "compare", n=200, most=2)] == ["bs", "nll"]
 
 
@@ -255,8 +255,8 @@ def test_the_page_and_the_gain_say_one_number():
 
 
 def test_one_level_on_a_page():
-    assert Part("a", 100, pvalue_adjusted=0.03).clear
-    assert not Part("a", 100, pvalue_adjusted=0.03, alpha=0.01).clear
+    assert Part(0.2, name="a", n=100, pvalue_adjusted=0.03).clear
+    assert not Part(0.2, name="a", n=100, pvalue_adjusted=0.03, alpha=0.01).clear
     rng = np.random.default_rng(3)
     c = rng.random(300)
     y = (rng.random(300) < np.clip(c + 0.05, 0, 1)).astype(int)

@@ -353,7 +353,7 @@ def test_redrawing_very_many_copies_agrees_with_writing_them_out(method):
     n = far.astype(int)
     listed = cal.test("ece", np.repeat(y, n), np.repeat(c, n), method=method, n_resamples=199, rng=0)
     assert counted.statistic == pytest.approx(listed.statistic)
-    assert counted.null_mean == pytest.approx(listed.null_mean, rel=0.05)
+    assert counted.expected_by_chance == pytest.approx(listed.expected_by_chance, rel=0.05)
 
 
 def test_what_needs_every_copy_by_itself_says_so(binary):

@@ -74,7 +74,7 @@ CALLS = [
     (lambda: cal.study.NullReading, lambda: cal.ExpectedByChance, "ExpectedByChance"),
     (lambda: SWEEP.readings is SWEEP.means, lambda: True, "TemperatureSweep.means"),
     (lambda: cal.catalogue["laece"].reads, lambda: "matches", "Entry.data_type"),
-    (lambda: finding("ece", 1000).reads, lambda: finding("ece", 1000).null_mean, "Finding.null_mean"),
+    (lambda: finding("ece", 1000).reads, lambda: finding("ece", 1000).expected_by_chance, "Finding.expected_by_chance"),
     (lambda: finding("ecd", 1000).strays, lambda: finding("ecd", 1000).null_deviation, "Finding.null_deviation"),
     (lambda: cal.NeighbourCurve, lambda: cal.NeighborCurve, "NeighborCurve"),
     (

@@ -282,9 +282,9 @@ def test_the_verdict_needs_no_ece_in_the_table():
 def test_the_noise_of_the_draws_is_not_shown_as_what_a_calibrated_model_shows():
     y, p = world(300)
     table = cal.evaluate(y, p, metrics=["ece", "citl"], tests=True, n_resamples=99)
-    assert table.row("citl").null_mean not in (None, 0.0)  # the mean of 99 draws
-    shown = {row.id: if_calibrated(row.null_mean, row.null_high, row.perfect, table) for row in table}
+    assert table.row("citl").expected_by_chance not in (None, 0.0)  # the mean of 99 draws
+    shown = {row.id: if_calibrated(row.expected_by_chance, row.null_high, row.perfect, table) for row in table}
     assert shown["citl"] == "0"
-    assert shown["ece"] == number(table.row("ece").null_mean)  # which chance makes larger than 0
+    assert shown["ece"] == number(table.row("ece").expected_by_chance)  # which chance makes larger than 0
     assert if_calibrated(0.3, 0.4, 0.0, table) == "0.300"
     assert if_calibrated(None, None, 0.0, table) == ""

@@ -23,6 +23,7 @@ from calibrary.data.belonging import as_times
 from calibrary.data.matches import Matches
 from calibrary.evaluation import evaluate_data
 from calibrary.inference.overall.sequential import ALTERNATIVES, drift, log_ratios
+from calibrary.inference.result import Estimate
 from calibrary.metrics.segments import SegmentsTestResult
 from calibrary.plots.axis import WHOLE, axis_of
 from calibrary.question import Question
@@ -295,17 +296,22 @@ def test_the_worst_segment_in_words(test, sentence):
     assert affected.worst_words(test) == sentence
 
 
+def small(name, n):
+    return parts.Part(math.nan, name=name, n=n)
+
+
 def part(name, p=math.nan, value=0.1, pvalue=None, draws=99, n=100.0):
-    return parts.Part(name, n, 0.5, 0.5, value, 0.0, 0.2, p if pvalue is None else pvalue, p, draws=draws)
+    own = {"pvalue": p if pvalue is None else pvalue, "pvalue_adjusted": p, "n_resamples": draws}
+    return parts.Part(value, 0.0, 0.2, name=name, n=n, mean_confidence=0.5, frequency=0.5, **own)
 
 
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
         ([part("a")], "1 segment measured; no test was made, so this shows the size, not the evidence."),
-        ([parts.Part("a", 12.0)], "No segment is large enough to judge (at least 30)."),
+        ([small("a", 12.0)], "No segment is large enough to judge (at least 30)."),
         (
-            [part("a"), part("c"), parts.Part("b", 12.0)],
+            [part("a"), part("c"), small("b", 12.0)],
             "2 segments measured; no test was made, so this shows the size, not the evidence. Too small to judge: 1 "
             "segment.",
         ),
@@ -717,10 +723,10 @@ def test_the_evidence_of_one_look_is_the_plain_e_value_and_what_is_impossible_is
          "last: "
          "2026-01 "
          "(ECE 0.100, p = 0.02); 2026-03 (ECE 1.100, p = 0.02); 2026-06 (ECE 0.100, p = 0.02)."),
-        ([part("2026-01"), parts.Part("2026-02", 3.0)], "month",
+        ([part("2026-01"), small("2026-02", 3.0)], "month",
          "2 periods (by month) measured; no test was made, so this shows the size, not the evidence. Too small to "
          "judge: 1 period."),
-        ([parts.Part("2026-02", 3.0)], "month", "None of 1 period (by month) is large enough to judge (at least 30)."),
+        ([small("2026-02", 3.0)], "month", "None of 1 period (by month) is large enough to judge (at least 30)."),
     ],
 )  # fmt: skip
 def test_the_periods_in_words(rows, unit, sentence):
@@ -760,8 +766,8 @@ def test_regret_is_the_cost_that_recalibrated_probabilities_save():
     found = decisions.assessed(view, np.array([0.2]), 0.95)[0]
     g = decisions._recalibrated(view, 0)
     cost = lambda q: np.where(y == 1, (1 - 0.2) * (q < 0.2), 0.2 * (q >= 0.2)).mean()  # noqa: E731
-    assert found.regret == pytest.approx(cost(c) - cost(g))
-    assert found.regret_low < found.regret < found.regret_high
+    assert found.regret.value == pytest.approx(cost(c) - cost(g))
+    assert found.regret.low < found.regret.value < found.regret.high
 
 
 def test_weights_and_units_in_decisions():
@@ -769,17 +775,17 @@ def test_weights_and_units_in_decisions():
     w = np.arange(200) % 3 + 1
     weighted = decisions.assessed(cal.predictions(y, c, sample_weight=w), np.array([0.3]), 0.95)[0]
     written = decisions.assessed(cal.predictions(np.repeat(y, w), np.repeat(c, w)), np.array([0.3]), 0.95)[0]
-    assert (weighted.net_benefit, weighted.low, weighted.high, weighted.advantage_low) == pytest.approx(
-        (written.net_benefit, written.low, written.high, written.advantage_low)
-    )
+    names = ("net_benefit", "low", "high", "advantage_low")
+    assert [weighted.to_dict()[x] for x in names] == pytest.approx([written.to_dict()[x] for x in names])
     doubled = cal.predictions(np.repeat(y, 2), np.repeat(c, 2))
     by_unit = decisions.assessed(doubled.in_units(np.repeat(np.arange(200), 2)), np.array([0.3]), 0.95)[0]
     single = decisions.assessed(cal.predictions(y, c), np.array([0.3]), 0.95)[0]
-    assert by_unit.high - by_unit.low == pytest.approx(single.high - single.low)
+    assert by_unit.net_benefit.standard_error == pytest.approx(single.net_benefit.standard_error)
 
 
 def decision(advantage, regret=(0.0, -0.1, 0.1), treat_all=0.1, threshold=0.2):
-    return decisions.Decision(threshold, 0.5, 0.1, 0.05, 0.15, treat_all, *advantage, *regret)
+    of = [Estimate(*each) for each in ((0.1, 0.05, 0.15), advantage, regret)]
+    return decisions.Decision(threshold, 0.5, treat_all, *of)
 
 
 @pytest.mark.parametrize(

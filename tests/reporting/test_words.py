@@ -104,7 +104,7 @@ def test_the_direction_is_said_as_it_is(data, said, clear, draws):
 
 def said(data, decision=None, units=None, **facts):
     """Headline and findings for given numbers of the error, with the decision of the data (or given changes of it)."""
-    known = {"perfect": 0.0, "range": (0.0, 1.0), "null_mean": 0.02, "null_high": 0.04, **facts}
+    known = {"perfect": 0.0, "range": (0.0, 1.0), "expected_by_chance": 0.02, "null_high": 0.04, **facts}
     row = Row(id="ece", name="expected calibration error", family="bin", **known)
     question = cal.Question(rng=0)
     found = as_data(data[0], *(data[1:] or (None,)), {}).in_units(units)
@@ -179,7 +179,7 @@ PARAGRAPHS = [
     ),
     (
         "the reading may lie outside", CALIBRATED,
-        {"value": 0.053, "low": 0.0, "high": 0.05, "null_mean": 0.053}, NOTHING,
+        {"value": 0.053, "low": 0.0, "high": 0.05, "expected_by_chance": 0.053}, NOTHING,
         NO + "0.31). The expected calibration error is 0.053; the true error lies between "
         "0 and 0.050 (95% interval); a perfectly calibrated model would still show about 0.053.",
     ),

@@ -75,7 +75,7 @@ def test_the_stored_portfolio_is_quoted_as_all_other_findings():
     study = stored()
     for name in REST:
         known = finding(name, 1000)
-        assert (known.null_mean, known.null_deviation) != (None, None), name
+        assert (known.expected_by_chance, known.null_deviation) != (None, None), name
         assert known.power is not None, name
         assert why_not(name) == ""
         assert name not in study["left_out"]
@@ -88,6 +88,8 @@ def test_the_stored_portfolio_is_quoted_as_all_other_findings():
 def test_every_metric_of_the_review_was_studied():
     table = {entry.row: entry.id for entry in cal.catalogue.values() if entry.row is not None}
     assert len(table) == 82
-    unknown = {id for id in table.values() if (finding(id, 300).null_mean, finding(id, 300).power) == (None, None)}
+    unknown = {
+        id for id in table.values() if (finding(id, 300).expected_by_chance, finding(id, 300).power) == (None, None)
+    }
     assert unknown == set()
     assert all(why_not(id) == "" or why_not(id).startswith("studied on up to") for id in table.values())

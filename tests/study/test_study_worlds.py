@@ -358,9 +358,9 @@ def test_the_result_comes_back_from_its_file(tmp_path):
 
 
 def test_findings_lie_between_the_sizes():
-    at = {n: findings.finding("ece", n).null_mean for n in (100, 200, 300, 5000)}
+    at = {n: findings.finding("ece", n).expected_by_chance for n in (100, 200, 300, 5000)}
     assert at[100] > at[200] > at[300] > at[5000]
-    assert findings.finding("ece", 100).null_mean == study.stored_study().row("ece", 100)["null"]
+    assert findings.finding("ece", 100).expected_by_chance == study.stored_study().row("ece", 100)["null"]
     assert "detects" in findings.finding("ece").sentence
     assert "detects" in findings.finding("d_ece").sentence  # from worlds of boxes
     assert findings.why_not("d_ece") == ""
@@ -456,7 +456,7 @@ def test_explain_and_report_quote_the_study():
     for n in (100, 300, 1000, 10_000):
         found = findings.finding("ece", n)
         shares = [written.percent(share) for share in (found.power, found.across, found.orders)]
-        assert [f"{n:,}", written.number(found.null_mean), *shares] in shown
+        assert [f"{n:,}", written.number(found.expected_by_chance), *shares] in shown
     y, p = study.World("wide", "temperature 0.6").sample(300, rng=0)
     page = cal.report(y, p, metrics=["ece", "smece"], n_resamples=20).to_html()
     assert html.escape(findings.finding("smece", 300).sentence) in page

@@ -95,7 +95,7 @@ def _by_table(wanted: Condition, report: Any, undecided: str) -> Verdict:
     several = [r.part for r in report.evaluation.rows if r.id == row.id]
     if len(several) > 1 and not wanted.part:
         raise InputError(f"{wanted.metric} has {len(several)} values: name one, such as {wanted.metric}.{several[0]}")
-    if row.low is None and wanted.field not in ("value", "pvalue", "pvalue_adjusted"):
+    if row.low is None and not row.method and wanted.field not in ("value", "pvalue", "pvalue_adjusted"):
         none = row.note or "none is available here"
         why = none if report.evaluation.settings else "with --resamples 0 there is none"
         raise InputError(
@@ -104,7 +104,7 @@ def _by_table(wanted: Condition, report: Any, undecided: str) -> Verdict:
     numbers = (row.low, row.high, row.pvalue, row.pvalue_adjusted)
     low, high, pvalue, adjusted = (math.nan if x is None else x for x in numbers)
     return judged(
-        wanted, row.value, low, high, n=report.evaluation.n, method=row.method or "", pvalue=pvalue,
+        wanted, row.value, low, high, n=report.evaluation.n, method=row.method, pvalue=pvalue,
         pvalue_adjusted=adjusted, confidence_level=report.evaluation.settings.get("confidence_level", math.nan),
         undecided=undecided, why=catalogue[wanted.metric].no_ends,
     )  # fmt: skip

@@ -81,7 +81,7 @@ class DecisionCurve(Result):
     low, high : the pointwise interval
     treat_all : net benefit of acting on everybody; acting on nobody is 0
     prevalence, n : share of the event, and total weight
-    confidence_level, standardized : the settings
+    level, standardized : the settings
     """
 
     threshold: Array
@@ -91,7 +91,7 @@ class DecisionCurve(Result):
     treat_all: Array
     prevalence: float
     n: float
-    confidence_level: float
+    level: float
     standardized: bool
 
 

@@ -120,13 +120,13 @@ class HonestBand(Result):
     ----------
     scores : distinct confidences, ascending
     lower, upper : the band at these confidences
-    confidence_level, n : the level, and the number of rows
+    level, n : the confidence level, and the number of rows
     """
 
     scores: Array
     lower: Array
     upper: Array
-    confidence_level: float
+    level: float
     n: float
 
     def at(self, c: Any) -> tuple[Array, Array]:
@@ -146,7 +146,7 @@ class HonestBand(Result):
     def words(self) -> str:
         """The upper bound of the error as a sentence for a report."""
         return (
-            f"no probability is off by more than {number(self.certified)}, with {percent(self.confidence_level)} "
+            f"no probability is off by more than {number(self.certified)}, with {percent(self.level)} "
             "confidence, if the event is more frequent where its stated probability is higher"
         )
 

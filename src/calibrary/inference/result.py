@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Self
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -13,6 +14,10 @@ from calibrary.metrics.machinery.declare import Result
 from calibrary.metrics.machinery.shown import in_short
 
 _UNSAID = Sentence("")
+if TYPE_CHECKING:
+    Number = Any  # or an array, if a metric has several values
+else:
+    Number = float  # what a saved file must have
 
 
 class ConfidenceInterval(NamedTuple):
@@ -42,13 +47,13 @@ class Estimate(Result):
     draws : the values on the redrawn data
     """
 
-    value: float
-    low: float = float("nan")
-    high: float = float("nan")
+    value: Number
+    low: Number = float("nan")
+    high: Number = float("nan")
     level: float = float("nan")
-    standard_error: float = float("nan")
-    pvalue: float = float("nan")
-    expected_by_chance: float = float("nan")
+    standard_error: Number = float("nan")
+    pvalue: Number = float("nan")
+    expected_by_chance: Number = float("nan")
     method: str = ""
     note: str = ""
     sentence: Sentence = _UNSAID
@@ -73,6 +78,11 @@ class Estimate(Result):
         """An estimate of this class with the fields of another one, and more of its own."""
         return cls(**{f.name: getattr(found, f.name) for f in fields(Estimate)} | more)
 
+    def under(self, names: Iterable[str]) -> dict[str, Any]:
+        """Fields under these names, new or old, for a file."""
+        now = self._renamed()
+        return {name: attrgetter(now.get(name, name))(self) for name in names}
+
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         """A state of an earlier version may have the numbers of an estimate that is held in fields of their own."""
         super().__setstate__(state)
@@ -95,6 +105,17 @@ def _known(value: Any) -> bool:
     if isinstance(value, float | np.ndarray):
         return bool(np.size(value)) and not bool(np.all(np.isnan(value)))
     return value is not None and value not in ("", ())
+
+
+@dataclass(frozen=True)
+class Listed(Estimate):
+    """An estimate in a table: what was not requested is None, as in the table's file; undefined ends are NaN."""
+
+    def __post_init__(self) -> None:
+        stay = ("value", "low", "high") if self.method else ("value",)
+        for name, x in vars(self).items():
+            if name not in stay and isinstance(x, float) and x != x:
+                object.__setattr__(self, name, None)
 
 
 #: A number that was not estimated.

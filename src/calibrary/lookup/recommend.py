@@ -291,7 +291,7 @@ def _falls(entry: Entry) -> bool:
 
     EGCE is perfect at 0, but a calibrated detector that misses objects stays above it.
     """
-    few, many = (finding(entry.id, n).null_mean for n in (1000, 10_000))
+    few, many = (finding(entry.id, n).expected_by_chance for n in (1000, 10_000))
     return few is None or many is None or many <= max(0.75 * few, 1e-3)
 
 
@@ -389,7 +389,7 @@ def _of_goal(entry: Entry, need: Need) -> Iterator[Said]:
 
 
 def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
-    reading = _found(entry, need).null_mean
+    reading = _found(entry, need).expected_by_chance
     near = entry.perfect == 0.0 and entry.better == "lower" and reading is not None and reading <= _LITTLE
     near = near and entry.data_type != "matches"  # how near depends on how many objects an image has
     if need.n < _FEW_ROWS and (entry.unbiased or near):
@@ -412,7 +412,7 @@ def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
                 sentence, whose, rule="above by chance", metric=entry.id, n=need.n, n_classes=several, shows=reading
             ),
         )
-    still = finding(entry.id, _VERY_MANY_ROWS).null_mean
+    still = finding(entry.id, _VERY_MANY_ROWS).expected_by_chance
     if lowest and still is not None and still > _STILL_READS:
         sentence = f"even on {_VERY_MANY_ROWS:,} rows a calibrated model shows {number(still)}"
         yield (

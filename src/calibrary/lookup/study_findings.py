@@ -61,7 +61,7 @@ class Finding(RenamedFields):
     Attributes
     ----------
     n : rows
-    null_mean : its mean for calibrated models, on its own scale; None for a number that may deviate on both sides
+    expected_by_chance : its mean for calibrated models, on its own scale; None if it may deviate on both sides
     null_deviation : for such a number the mean absolute deviation from its perfect value, for calibrated models
     ideal : the perfect value, where ``null_deviation`` is known
     power : share of samples of miscalibrated models that it distinguishes from calibrated ones of the same kind, at 5%
@@ -73,7 +73,7 @@ class Finding(RenamedFields):
     """
 
     n: int
-    null_mean: float | None = None
+    expected_by_chance: float | None = None
     null_deviation: float | None = None
     ideal: float = 0.0
     power: float | None = None
@@ -88,8 +88,8 @@ class Finding(RenamedFields):
     def sentence(self) -> Sentence:
         """One line: its value for a calibrated model, which errors it detects and how it orders models."""
         parts = []
-        if self.null_mean is not None:
-            parts.append(f"on this many rows a calibrated model shows about {number(self.null_mean)}")
+        if self.expected_by_chance is not None:
+            parts.append(f"on this many rows a calibrated model shows about {number(self.expected_by_chance)}")
         if self.null_deviation is not None:
             parts.append(
                 f"on this many rows the value for a calibrated model differs from {self.ideal:g} by "
@@ -104,8 +104,8 @@ class Finding(RenamedFields):
 
     def _claims(self, text: str) -> Iterator[Claim]:
         """The claims in the sentence: calibrated models' values in the metric's range, and the study's shares."""
-        if self.null_mean is not None and self.metric:
-            yield Claim(text, "in its range", value=self.null_mean, range=ENTRIES[self.metric].range)
+        if self.expected_by_chance is not None and self.metric:
+            yield Claim(text, "in its range", value=self.expected_by_chance, range=ENTRIES[self.metric].range)
         if self.null_deviation is not None:
             yield Claim(text, "in its range", value=self.null_deviation, range=(0.0, np.inf))
         if (self.power, self.across) != (None, None):
@@ -156,8 +156,8 @@ def finding(metric: str, n: int = 1000, n_classes: int = 2) -> Finding:
     if n_classes <= 2:
         return found
     error, power = _of_classes(study, name, n, n_classes)
-    null_mean, null_deviation, ideal = _on_own_scale(name, error)
-    return replace(found, null_mean=null_mean, null_deviation=null_deviation, ideal=ideal, power=power)
+    mean, deviation, ideal = _on_own_scale(name, error)
+    return replace(found, expected_by_chance=mean, null_deviation=deviation, ideal=ideal, power=power)
 
 
 def _on_own_scale(name: str, error: float | None) -> tuple[float | None, float | None, float]:
@@ -169,10 +169,10 @@ def _on_own_scale(name: str, error: float | None) -> tuple[float | None, float |
 
 def shown(name: str, error: float | None) -> str:
     """A mean error of the study for a table: the number's own value, or its perfect value and the mean deviation."""
-    null_mean, null_deviation, ideal = _on_own_scale(name, error)
+    expected_by_chance, null_deviation, ideal = _on_own_scale(name, error)
     if null_deviation is not None:
         return f"{ideal:g} ± {number(null_deviation)}"
-    return number(null_mean)
+    return number(expected_by_chance)
 
 
 def target_of(name: str) -> Target:
@@ -215,7 +215,7 @@ def stays_above(entry: Entry) -> float | None:
 
     An example are bins with a fixed number of rows: the noise in each bin remains.
     """
-    few, many = (finding(entry.id, n).null_mean for n in (1000, 100_000))
+    few, many = (finding(entry.id, n).expected_by_chance for n in (1000, 100_000))
     if entry.perfect is None or few is None or many is None:
         return None
     return many if abs(many - entry.perfect) > max(0.75 * abs(few - entry.perfect), 2e-3) else None
@@ -224,7 +224,7 @@ def stays_above(entry: Entry) -> float | None:
 def lines(metric: str) -> dict[str, str]:
     """Up to three lines about a metric: values of calibrated models, errors it detects, order of models."""
     every = [(n, finding(metric, n)) for n in (100, 1000, 10_000)]
-    known = [(n, found) for n, found in every if (found.null_mean, found.null_deviation) != (None, None)]
+    known = [(n, found) for n, found in every if (found.expected_by_chance, found.null_deviation) != (None, None)]
     study, name = stored(), _main_number(metric)
     if not known or name not in study["numbers"]:
         return {}
@@ -277,7 +277,7 @@ def numbers_by_size(metric: str, n: int | None = None) -> tuple[list[str], list[
 def _shown_by_calibrated(found: Finding) -> str:
     if found.null_deviation is not None:
         return f"{found.ideal:g} ± {number(found.null_deviation)}"
-    return "" if found.null_mean is None else number(found.null_mean)
+    return "" if found.expected_by_chance is None else number(found.expected_by_chance)
 
 
 def remarks(metric: str) -> Iterator[str]:
@@ -299,7 +299,7 @@ def remarks(metric: str) -> Iterator[str]:
 def _calibrated_claim(metric: str, known: list[tuple[int, Finding]], text: str) -> Claim:
     """The value of calibrated models, in the metric's range; a distance from the perfect value is never negative."""
     if known[0][1].null_deviation is None:
-        values, range = [found.null_mean for _, found in known], ENTRIES[metric].range
+        values, range = [found.expected_by_chance for _, found in known], ENTRIES[metric].range
     else:
         values, range = [found.null_deviation for _, found in known], (0.0, np.inf)
     return Claim(text, "values in the range", metric=metric, values=tuple(values), range=range)
@@ -311,7 +311,7 @@ def _shares_claim(metric: str, text: str, shares: list[float | None]) -> Claim:
 
 def _of_calibrated(known: list[tuple[int, Finding]]) -> str:
     if known[0][1].null_deviation is None:
-        return f"calibrated models show {_each(known, 'null_mean')} on average"
+        return f"calibrated models show {_each(known, 'expected_by_chance')} on average"
     deviations = _each(known, "null_deviation")
     return f"the values of calibrated models differ from {known[0][1].ideal:g} by {deviations} on average"
 
@@ -325,7 +325,7 @@ def _false_report(ratio: float | None) -> str:
 
 def _each(known: list[tuple[int, Finding]], field: str) -> str:
     values = [getattr(found, field) for _, found in known]
-    form = number if field in ("null_mean", "null_deviation") else percent
+    form = number if field in ("expected_by_chance", "null_deviation") else percent
     return " / ".join("-" if value is None else form(value) for value in values)
 
 

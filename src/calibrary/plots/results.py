@@ -260,7 +260,7 @@ def dot_data(evaluation: Any, *, most: int = 30) -> DotData:
         return np.array([np.nan if getattr(r, name) is None else getattr(r, name) for r in rows], dtype=float)
 
     return DotData(
-        tuple(_name(r) for r in rows), column("value"), column("low"), column("high"), column("null_mean"),
+        tuple(_name(r) for r in rows), column("value"), column("low"), column("high"), column("expected_by_chance"),
         evaluation.n, evaluation.lens, tuple(_name(r) for r in evaluation.rows if r not in rows),
     )  # fmt: skip
 

@@ -206,7 +206,7 @@ def plot_forest(ax: Any, look: style.Look, found: Pooled, metric: str = "oe") ->
     name = called(catalogue[key]).removeprefix("the ")
     name = name[:1].upper() + name[1:]
     ax.set_xlabel({"oe": "Observed / expected events"}.get(key, name))
-    level = percent(found.confidence_level)
+    level = percent(found.level)
     left = "".join(f" Left out: {name}, {why}." for name, why in whole.left_out)
     return Said(
         f"{name} in each centre",
@@ -234,7 +234,7 @@ def plot_pooled_curve(ax: Any, look: style.Look, found: Pooled) -> Said:
     for one in curve.each:
         ax.plot(curve.grid, one, color=look.light, lw=0.8, zorder=1)
     ax.plot([0, 1], [0, 1], color=look.gray, lw=1.0, ls="--", zorder=2, label="calibrated")
-    level = percent(found.confidence_level)
+    level = percent(found.level)
     wide = np.isfinite(curve.prediction_low)
     ax.fill_between(
         curve.grid[wide], curve.prediction_low[wide], curve.prediction_high[wide], color=look.gap, alpha=0.15, lw=0,

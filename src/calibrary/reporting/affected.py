@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -33,9 +33,9 @@ from calibrary.recalibrate.fitted import problem
 from calibrary.recalibrate.folds import fold_numbers
 from calibrary.recalibrate.segment_gain import SegmentGain, segment_gain
 from calibrary.reporting.help import odds_words, too_little
-from calibrary.reporting.model import ClassRow, GroupRow
+from calibrary.reporting.model import ClassRow
 from calibrary.reporting.numbers import metric_words, whole_number
-from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, units_words
+from calibrary.reporting.parts import GROUP_FIELDS, LEAST_ROWS, GroupRow, Part, each_part, units_words
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 from calibrary.reporting.words import nouns, off_classes
 
@@ -374,7 +374,7 @@ def worst_first(parts: Iterable[Part], test: SegmentsTestResult | None = None) -
     place = {} if test is None else {str(name): k for k, name in enumerate(test.table["segment"])}
 
     def rank(part: Part) -> tuple[bool, int, float]:
-        excess = part.value - (0.0 if math.isnan(part.null_mean) else part.null_mean)
+        excess = part.value - (0.0 if math.isnan(part.expected_by_chance) else part.expected_by_chance)
         return not part.measured, place.get(part.name, len(place)), -excess if part.measured else 0.0
 
     return sorted(parts, key=rank)
@@ -541,11 +541,11 @@ def class_rows_of(sections: Iterable[Section]) -> tuple[ClassRow, ...]:
 
 def group_rows_of(sections: Iterable[Section], column: str) -> tuple[GroupRow, ...]:
     """The values of one column of a page, from its section of segments."""
-    names = [f.name for f in fields(GroupRow)]
     found = [row for s in sections if s.key == "affected" for row in s.data["segments"]]
     start = f"{column} = "
-    return tuple(
-        GroupRow(**{name: row[name] for name in names} | {"name": row["name"].removeprefix(start), "n": int(row["n"])})
+    named = (
+        {name: row[name] for name in GROUP_FIELDS} | {"name": row["name"].removeprefix(start), "n": int(row["n"])}
         for row in found
         if row["name"].startswith(start)
     )
+    return tuple(GroupRow(**row) for row in named)

@@ -52,7 +52,7 @@ def _without_biased_ends(row: Row) -> Row:
     if row.method != "basic" or not catalogue[row.id].at_its_end:
         return row
     note = f"{row.note}; it is not shown on a page"
-    return replace(row, low=None, high=None, standard_error=None, method=None, note=note)
+    return replace(row, low=None, high=None, standard_error=None, method="", note=note)
 
 
 def as_decided(row: Row, statistic: str, decision: Decision, p: Predictions, question: Question) -> Row:
@@ -117,7 +117,7 @@ def not_decided(evaluation: Evaluation | None) -> bool:
 
 def holds_ideal(row: Row) -> bool:
     """Whether the interval of a number includes the value of a calibrated model."""
-    return _ideal_and_interval(row) and row.low <= row.perfect <= row.high  # type: ignore[operator]
+    return _ideal_and_interval(row) and bool(row.low <= row.perfect <= row.high)
 
 
 def leaves_out_ideal(row: Row) -> bool:

@@ -19,6 +19,7 @@ from calibrary.base.saved import SavedFileError
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.diagnostics.decisions import checked_thresholds, decision_curve
+from calibrary.inference.result import Estimate
 from calibrary.maps.cross_fitted import assigned_folds, cross_fitted
 from calibrary.recalibrate.scores import MeanWithError
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
@@ -36,24 +37,26 @@ class ThresholdDecision:
     Attributes
     ----------
     threshold, acted : the threshold, and the share of rows at or above it
-    net_benefit, low, high : true positives less false ones at the threshold's exchange rate, per row, with interval
+    net_benefit : true positives less false ones at the threshold's exchange rate, per row
     treat_all : net benefit of acting on every row; acting on none is 0
-    advantage, advantage_low, advantage_high : net benefit less that of the better of the two
-    regret, regret_low, regret_high : cost saved by acting on recalibrated probabilities, on rows the map has not seen
+    advantage : net benefit less that of the better of the two
+    regret : cost saved by acting on recalibrated probabilities, on rows the map has not seen
     """
 
     threshold: float
     acted: float
-    net_benefit: float
-    low: float
-    high: float
     treat_all: float
-    advantage: float
-    advantage_low: float
-    advantage_high: float
-    regret: float
-    regret_low: float
-    regret_high: float
+    net_benefit: Estimate
+    advantage: Estimate
+    regret: Estimate
+
+    def to_dict(self) -> dict[str, float]:
+        """The numbers in a saved report."""
+        found = {"threshold": self.threshold, "acted": self.acted, "treat_all": self.treat_all}
+        for name, start in (("net_benefit", ""), ("advantage", "advantage_"), ("regret", "regret_")):
+            each = getattr(self, name)
+            found |= {name: each.value, f"{start}low": each.low, f"{start}high": each.high}
+        return found
 
 
 Decision = ThresholdDecision  # its name in 0.2, which pickles and imports may have
@@ -73,7 +76,7 @@ def decisions(context: Context) -> Section | None:
     level = context.question.confidence_level
     question = context.question
     found = assessed(view, thresholds, level, question.weight_type, question.rng)
-    data = {"decisions": [asdict(d) for d in found], "confidence_level": level, "lens": context.headline_view[1]}
+    data = {"decisions": [d.to_dict() for d in found], "confidence_level": level, "lens": context.headline_view[1]}
     said, figures = tuple(decision_words(d, level) for d in found), (_figure(context, thresholds),)
     return Section("decisions", title, said, (_table(found, level),), figures, data)
 
@@ -106,21 +109,19 @@ def assessed(
         other = worth if all_rows > 0.0 else np.zeros(view.n)
         advantage = mean(np.where(acts, worth, 0.0) - other)
         regret = mean((1.0 - t) * worth * ((fitted >= t) * 1.0 - acts))
-        found.append(ThresholdDecision(t, float(view.mean(acts)), *benefit, all_rows, *advantage, *regret))
+        found.append(ThresholdDecision(t, float(view.mean(acts)), all_rows, benefit, advantage, regret))
     return found
 
 
-def _interval_of_mean(
-    view: Predictions, level: float, weight_type: str
-) -> Callable[[Array], tuple[float, float, float]]:
+def _interval_of_mean(view: Predictions, level: float, weight_type: str) -> Callable[[Array], Estimate]:
     """A function that gives the mean of a number per row, and its normal interval over rows or units."""
     whole = view.w is None or bool((view.w == np.rint(view.w)).all())
     of_rows = MeanWithError(view, weight_type if whole else "importance")  # no counts: factors
     z = float(scipy.special.ndtri(0.5 + level / 2.0))
 
-    def mean(x: Array) -> tuple[float, float, float]:
+    def mean(x: Array) -> Estimate:
         value, error = of_rows(x)
-        return value, value - z * error, value + z * error
+        return Estimate(value, value - z * error, value + z * error, level, error)
 
     return mean
 
@@ -136,13 +137,13 @@ def _recalibrated(view: Predictions, rng: Any) -> Array:
 def decision_words(d: ThresholdDecision, level: float) -> Sentence:
     """One threshold: better or worse than acting on everybody or nobody, or not significant; and the regret."""
     other = "acting on every row" if d.treat_all > 0.0 else "acting on none"
-    if d.advantage_low > 0.0:
-        more, size = "better than", (d.advantage, d.advantage_low, d.advantage_high)
-    elif d.advantage_high < 0.0:
-        more, size = "worse than", (-d.advantage, -d.advantage_high, -d.advantage_low)
-    else:
-        more, size = "not significantly better or worse than", (d.advantage, d.advantage_low, d.advantage_high)
-    decided = d.advantage_low > 0.0 or d.advantage_high < 0.0
+    size = (d.advantage.value, *d.advantage)
+    decided = d.advantage.low > 0.0 or d.advantage.high < 0.0
+    more = "not significantly better or worse than"
+    if d.advantage.low > 0.0:
+        more = "better than"
+    elif d.advantage.high < 0.0:
+        more, size = "worse than", (-d.advantage.value, -d.advantage.high, -d.advantage.low)
     value, low, high = map(_thousand, size)
     said = (
         f"At threshold {d.threshold:g}, acting on the model is {more} {other}"
@@ -150,16 +151,18 @@ def decision_words(d: ThresholdDecision, level: float) -> Sentence:
         f"{value} net true positives per 1,000 rows ({percent(level)} interval {low} to {high})."
     )
     default = "every row" if d.treat_all > 0.0 else "none"
-    shown = (Claim(said, "worth acting", threshold=d.threshold, default=default, sign=math.copysign(1.0, d.advantage)),)
+    shown = (
+        Claim(said, "worth acting", threshold=d.threshold, default=default, sign=math.copysign(1.0, d.advantage.value)),
+    )
     return Sentence.joined(" ", [Sentence(said, *(shown if decided else ())), _regret_words(d)])
 
 
 def _regret_words(d: ThresholdDecision) -> Sentence:
     """Whether decisions by recalibrated probabilities would cost less."""
-    if d.regret_low > 0.0:
+    if d.regret.low > 0.0:
         said = (
             "Recalibrated probabilities would improve decisions at this threshold: they would lower the cost by "
-            f"{_thousand(d.regret)} per 1,000 rows, where a miss costs {1.0 - d.threshold:.4g} and a false alarm "
+            f"{_thousand(d.regret.value)} per 1,000 rows, where a miss costs {1.0 - d.threshold:.4g} and a false alarm "
             f"{d.threshold:g}."
         )
         return Sentence(said, Claim(said, "decides better", threshold=d.threshold))
@@ -172,8 +175,8 @@ def _thousand(x: float) -> str:
 
 def _table(found: list[ThresholdDecision], level: float) -> Table:
     rows = tuple(
-        (f"{d.threshold:g}", d.acted, d.net_benefit, ends(d.low, d.high), d.treat_all, d.advantage,
-         ends(d.advantage_low, d.advantage_high), d.regret, ends(d.regret_low, d.regret_high))
+        (f"{d.threshold:g}", d.acted, d.net_benefit.value, ends(*d.net_benefit), d.treat_all, d.advantage.value,
+         ends(*d.advantage), d.regret.value, ends(*d.regret))
         for d in found
     )  # fmt: skip
     head = (

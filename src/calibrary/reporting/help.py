@@ -288,7 +288,7 @@ class PageError:
     name: str
     question: Question
     value: float
-    null_mean: float | None
+    expected_by_chance: float | None
 
     @classmethod
     def of(cls, context: Context) -> PageError | None:
@@ -298,10 +298,10 @@ class PageError:
         for row in rows:
             if row is not None and row.perfect == 0.0 and row.better == "lower" and not row.part:
                 question = context.question.of(catalogue[row.id].options)
-                found = cls(row.id, metric_words(row.id, row.name), question, row.value, row.null_mean)
+                found = cls(row.id, metric_words(row.id, row.name), question, row.value, row.expected_by_chance)
                 if context.asked.prevalence is None:
                     return found
-                return replace(found, value=found.read(context.data), null_mean=None)  # of the weighted rows
+                return replace(found, value=found.read(context.data), expected_by_chance=None)  # of weighted rows
         return None
 
     def read(self, data: Any) -> float:

@@ -537,7 +537,7 @@ def _metric_row(folded: Folded, group: str, report: Report) -> Markup:
     row, texts = folded.row, folded_cells(folded, evaluation)
     p = pvalue_of(row)
     start = row.value if row.low is None or math.isnan(row.low) else row.low
-    keys: list[Any] = [None, row.value, start, row.null_mean, p, row.perfect, None]
+    keys: list[Any] = [None, row.value, start, row.expected_by_chance, p, row.perfect, None]
     shown: list[object] = list(texts[: len(_COLUMNS)])
     name = _button(f"{texts[0]} ★" if row.primary else texts[0], class_="more", aria_expanded="false")
     shown[0] = (name, element("span", texts[-1], class_="name"))

@@ -273,9 +273,9 @@ def _shown(context: Context, live: Live) -> Shown | None:
     """The table's value of the error that the figure computes; None if the table does not contain it."""
     for row in context.evaluation.rows:
         named = row.id in catalogue and row.id in ("ece", "d_ece") and not row.part
-        if named and row.null_mean is not None and row.null_high is not None:
+        if named and row.expected_by_chance is not None and row.null_high is not None:
             same = abs(row.value - live.views[0].ece(live.own_binning, live.own_bins)) <= BOUND
-            return Shown(row.value, row.null_mean, row.null_high) if same else None
+            return Shown(row.value, row.expected_by_chance, row.null_high) if same else None
     return None
 
 

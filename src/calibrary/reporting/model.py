@@ -13,6 +13,7 @@ from calibrary.evaluation import Evaluation
 from calibrary.inference.overall.decision import Decision
 from calibrary.question import Question
 from calibrary.reporting.live import Live
+from calibrary.reporting.parts import GroupRow as GroupRow
 from calibrary.reporting.sections import Figure, Section
 from calibrary.reporting.short import KeyNumber
 
@@ -45,22 +46,6 @@ class ClassRow:
     frequency: float
     value: float
     clear: bool
-
-
-@dataclass(frozen=True)
-class GroupRow:
-    """One subgroup: its size, the primary metric with its interval and p-value (Holm over the groups)."""
-
-    name: str
-    n: int
-    mean_confidence: float
-    frequency: float
-    value: float
-    low: float
-    high: float
-    pvalue: float
-    pvalue_adjusted: float
-    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.draw.statistic import as_statistic
 from calibrary.inference.methods.choice import choice_of
 from calibrary.inference.methods.drawn import interval_of
+from calibrary.inference.result import Estimate
 from calibrary.lookup import catalogue
 from calibrary.numerics.runs import run_starts
 from calibrary.question import Question
@@ -34,36 +35,45 @@ LEAST_ROWS = 30
 _INVERTED_ROWS = 5_000
 #: The largest number of labels drawn for one test of rows that cannot be merged into cells.
 _MOST_LABELS = 200_000_000
-_NAN = math.nan
+#: The fields of a subgroup in a saved report.
+GROUP_FIELDS = (
+    "name", "n", "mean_confidence", "frequency", "value", "low", "high", "pvalue", "pvalue_adjusted", "note",
+)  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Part:
-    """One part: its size, mean confidence and observed frequency, and the page's primary metric.
+@dataclass(frozen=True, kw_only=True)
+class GroupRow(Estimate):
+    """The page's primary metric in one subgroup: its size, mean confidence and observed frequency.
 
-    ``low`` to ``high`` is the interval of the value, ``null_mean`` and ``null_high`` what a calibrated model shows on
-    average and exceeds in 5% of samples; ``pvalue_adjusted`` allows for the number of parts (Holm), and ``alpha`` is
-    the level of the page. NaN where there is none, and then ``note`` says why.
+    ``pvalue_adjusted`` allows for the number of groups (Holm). NaN where there is none, and then ``note`` says why.
     """
 
     name: str
     n: float
-    mean_confidence: float = _NAN
-    frequency: float = _NAN
-    value: float = _NAN
-    low: float = _NAN
-    high: float = _NAN
-    pvalue: float = _NAN
-    pvalue_adjusted: float = _NAN
-    null_mean: float = _NAN
-    null_high: float = _NAN
-    draws: int = 0
-    note: str = ""
-    alpha: float = 0.05
+    mean_confidence: float = math.nan
+    frequency: float = math.nan
+    pvalue_adjusted: float = math.nan
 
     def to_dict(self) -> dict[str, Any]:
         """The fields in a saved report; the level is that of the page."""
-        return {name: value for name, value in asdict(self).items() if name != "alpha"}
+        return {name: getattr(self, name) for name in GROUP_FIELDS}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part(GroupRow):
+    """One part: a segment or a period.
+
+    A calibrated model exceeds ``null_high`` in 5% of samples, and ``alpha`` is the level of the page.
+    """
+
+    null_high: float = math.nan
+    n_resamples: int = 0
+    alpha: float = 0.05
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields in a saved report, where two have the names of earlier versions."""
+        chance = {"null_mean": self.expected_by_chance, "null_high": self.null_high, "draws": self.n_resamples}
+        return {**super().to_dict(), **chance}
 
     @property
     def measured(self) -> bool:
@@ -82,7 +92,7 @@ class Part:
 
     @property
     def _no_draw_beyond(self) -> bool:
-        return self.pvalue <= (1.0 + 1e-9) / (self.draws + 1.0)
+        return bool(self.pvalue <= (1.0 + 1e-9) / (self.n_resamples + 1.0))
 
     @property
     def clear(self) -> bool:
@@ -141,19 +151,20 @@ def units_words(context: Context) -> tuple[str, ...]:
 
 def _part(name: str, part: Any, n: float, id: str, context: Context, draws: int) -> Part:
     if n < LEAST_ROWS:
-        return Part(name, n, note=f"too few (at least {LEAST_ROWS})")
+        return Part(math.nan, name=name, n=n, note=f"too few (at least {LEAST_ROWS})")
     question = context.question.of(catalogue[id].options)
     view, _ = headline_view(part.read_as("predictions", "a report"), question)
     stated, happened = float(view.mean(view.c)), float(view.mean(view.y))
     inverted = context.draws > 0 and view.n <= _INVERTED_ROWS
     result = evaluate_data(part, question, metrics=[id], intervals=inverted, primary=id)
     if not result.rows:
-        return Part(name, n, stated, happened, note=next(iter(result.skipped.values())))
+        why = next(iter(result.skipped.values()))
+        return Part(math.nan, name=name, n=n, mean_confidence=stated, frequency=happened, note=why)
     row = result.rows[0]
-    low, high = (_NAN if end is None else end for end in (row.low, row.high))
+    low, high = (math.nan if end is None else end for end in row)
     if draws and not inverted and not row.part:
         low, high = _quick_interval(part, id, question)
-    made = Part(name, n, stated, happened, row.value, low, high, note=row.note)
+    made = Part(row.value, low, high, name=name, n=n, mean_confidence=stated, frequency=happened, note=row.note)
     return _tested(made, part, id, question, draws, view.n) if draws and not row.part else made
 
 
@@ -179,8 +190,9 @@ def _tested(made: Part, part: Any, id: str, question: Question, draws: int, n: i
         return replace(made, note=made.note or f"no test: {error}")
     high = float(test.null.quantile(0.95))
     return replace(
-        made, pvalue=float(test.pvalue), null_mean=float(test.null_mean), null_high=high, draws=test.n_resamples
-    )
+        made, pvalue=float(test.pvalue), expected_by_chance=float(test.expected_by_chance), null_high=high,
+        n_resamples=test.n_resamples,
+    )  # fmt: skip
 
 
 def split(context: Context, number: Indices) -> list[tuple[int, Any]]:

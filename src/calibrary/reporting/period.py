@@ -338,7 +338,7 @@ def alarm_words(watch: TimeWatch | None, thing: str = "row") -> Sentence:
 def _table(parts: list[Part], unit: str, metric: str, data: Data) -> Table:
     rows = tuple(
         (p.name, whole_number(p.n), known(p.mean_confidence), known(p.frequency), known(p.value),
-         ends(p.low, p.high), known(p.null_mean),
+         ends(p.low, p.high), known(p.expected_by_chance),
          p.p_cell, p.note)
         for p in parts
     )  # fmt: skip
@@ -369,8 +369,9 @@ def _every_look(watch: TimeWatch | None) -> tuple[Table, ...]:
 def _figures(parts: list[Part], metric: str, watch: TimeWatch | None, level: float) -> tuple[Figure, ...]:
     from calibrary.plots.monitor import MonitorData, PeriodsData, plot_monitor, plot_periods
 
-    names = ("value", "low", "high", "null_mean", "null_high")
-    columns = {name: np.array([getattr(p, name) for p in parts]) for name in names}
+    own = ("value", "value"), ("low", "low"), ("high", "high")
+    chance = ("null_mean", "expected_by_chance"), ("null_high", "null_high")
+    columns = {name: np.array([getattr(p, of) for p in parts]) for name, of in (*own, *chance)}
     data = PeriodsData(
         tuple(p.name for p in parts), np.array([p.n for p in parts]), **columns, metric=metric, level=level,
         clear=np.array([p.clear for p in parts]),

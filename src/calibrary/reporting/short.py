@@ -18,6 +18,7 @@ from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import Evaluation, Row, evaluate_data
 from calibrary.inference.overall.decision import Decision
+from calibrary.inference.result import Estimate, Listed
 from calibrary.lookup import catalogue
 from calibrary.lookup.recommend import recommend
 from calibrary.metrics.machinery.measure import measure, numbers
@@ -27,24 +28,14 @@ from calibrary.question import Question
 from calibrary.reporting import words
 from calibrary.reporting.agreement import as_decided
 
-
-@dataclass(frozen=True)
-class Discrimination:
-    """The area under the ROC curve (mean over classes against the rest), its interval, and its values for comparison.
-
-    ``calibrated`` is the area that a calibrated model with these very probabilities would have; ``useless`` is 1/2.
-    """
-
-    value: float
-    low: float | None
-    high: float | None
-    calibrated: float
+Discrimination = Estimate  # its name in 0.2, which imports may have
 
 
-def discrimination(p: Predictions, level: float) -> Discrimination | None:
-    """The area of binary predictions, or the mean over the classes that occur; None where only one class does.
+def discrimination(p: Predictions, level: float) -> Estimate | None:
+    """The area under the ROC curve, or the mean over the classes that occur; None where only one class does.
 
-    The interval is DeLong's (from the influence of every row on the mean), on the scale of the log odds.
+    By chance is what a calibrated model with these very probabilities would have. The interval is DeLong's (from the
+    influence of every row on the mean), on the scale of the log odds.
     """
     if not p.exchangeable and p.k > 2:
         return _of_classes_apart(p)
@@ -64,17 +55,17 @@ def discrimination(p: Predictions, level: float) -> Discrimination | None:
     area = float(np.mean(areas))
     error = float(np.sqrt(np.sum(p.weight * (influence / len(areas)) ** 2)) / p.total)
     low, high = _ends(area, error, level)
-    return Discrimination(area, low, high, float(np.mean(expected)))
+    return Estimate(area, low, high, level, error, expected_by_chance=float(np.mean(expected)))
 
 
-def _of_classes_apart(p: Predictions) -> Discrimination | None:
+def _of_classes_apart(p: Predictions) -> Estimate | None:
     """The mean area over classes computed one by one, which gives no interval."""
     views = p.through(as_lens("class-wise")).read_by(catalogue["auroc"], {}).views
     both = [(one.c, one.y.astype(np.float64), one.weight / one.total) for one in views if 0 < one.mean(one.y) < 1]
     if not both:
         return None
-    area = float(np.mean([_area_of_test(c, y, w)[0] for c, y, w in both]))
-    return Discrimination(area, None, None, float(np.mean([_area_of_test(c, c, w)[0] for c, _, w in both])))
+    area, expected = (float(np.mean([_area_of_test(b[0], b[of], b[2])[0] for b in both])) for of in (1, 0))
+    return Estimate(area, expected_by_chance=expected)
 
 
 def _outcome(p: Predictions, k: int) -> Array:
@@ -123,16 +114,22 @@ ROLES = (("measure", 2), ("explain", 2), ("compare", 1))
 _LARGE, _JOINT = "citl", ("cis", "intercept")
 
 
-@dataclass(frozen=True)
-class KeyNumber:
-    """One number of the short list.
+#: The names of a key number's fields in a file.
+_SAVED = (
+    "id", "name", "value", "part", "low", "high", "ideal", "expected_by_chance", "calibrated", "calibrated_high",
+    "useless", "verdict", "meaning", "status",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyNumber(Listed):
+    """One number of the short list: an :class:`Estimate`; by chance is what a calibrated model shows.
 
     Attributes
     ----------
     id, part, name : the metric, which of its numbers, and what it is called
-    value, low, high : the number and its interval
     ideal : what a calibrated model shows as data grow (None: it depends on the data)
-    calibrated, calibrated_high : mean and 95% quantile for a calibrated model with these predictions
+    calibrated_high : 95% quantile for a calibrated model with these predictions
     useless : its value if the predictions had no relation to the outcomes (labels shuffled)
     verdict, meaning : in words
     status : its verdict as one of the four of a page, which gives its colour; empty if it has none
@@ -140,17 +137,17 @@ class KeyNumber:
 
     id: str
     name: str
-    value: float
     part: str = ""
-    low: float | None = None
-    high: float | None = None
     ideal: float | None = None
-    calibrated: float | None = None
     calibrated_high: float | None = None
     useless: float | None = None
     verdict: str = ""
     meaning: str = ""
     status: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields in a saved report."""
+        return self.under(_SAVED)
 
     @property
     def title(self) -> str:
@@ -181,7 +178,7 @@ def short_list(
             break
     useless = _useless(data, question, list(dict.fromkeys(r.id for r in rows[:most])))
     rows = [_in_the_large(data, question, decision) if (r.id, r.part) == _JOINT else r for r in rows[:most]]
-    found = [_key_number(row, useless.get((row.id, row.part), row.value), evaluation) for row in rows]
+    found = [_key_number(row, useless.get((row.id, row.part), float(row.value)), evaluation) for row in rows]
     return (*found, area) if area is not None else tuple(found)
 
 
@@ -200,14 +197,12 @@ def _area(p: Predictions, question: Question, evaluation: Evaluation) -> KeyNumb
     facts: dict[str, Any] = {"useless": 0.5, "meaning": "how well predictions rank; does not measure calibration"}
     row = next((r for r in evaluation.rows if r.id == "auroc" and p.k == 2), None)
     if row is not None and math.isfinite(row.value):
-        return KeyNumber(
-            row.id, "area under the ROC curve", row.value, low=row.low, high=row.high, calibrated=row.null_mean, **facts
-        )
+        return KeyNumber.from_estimate(row, id=row.id, name="area under the ROC curve", **facts)
     area = discrimination(p, question.confidence_level)
     if area is None:
         return None
     name = "area under the ROC curve" if p.k == 2 else "area under the ROC curve, mean of classes against the rest"
-    return KeyNumber("auc", name, area.value, low=area.low, high=area.high, calibrated=area.calibrated, **facts)
+    return KeyNumber.from_estimate(area, id="auc", name=name, **facts)
 
 
 def _candidates(data: Data, p: Predictions, evaluation: Evaluation, primary: str) -> Iterator[str]:
@@ -265,9 +260,9 @@ def _key_number(row: Row, shuffled: float, evaluation: Evaluation) -> KeyNumber:
     verdict = words.verdict(row, evaluation) or ("not tested" if tests_made else "")
     entry = catalogue[row.id]
     name, meaning = entry.in_short.get(row.part or entry.part, (row.name, entry.short_sign))
-    return KeyNumber(
-        row.id, name, row.value, row.part, row.low, row.high, row.perfect, row.null_mean, row.null_high,
-        useless, verdict, meaning,
+    return KeyNumber.from_estimate(
+        row, id=row.id, name=name, part=row.part, ideal=row.perfect, calibrated_high=row.null_high, useless=useless,
+        verdict=verdict, meaning=meaning,
     )  # fmt: skip
 
 
@@ -324,7 +319,7 @@ class Scale:
 
 def scale_of(k: KeyNumber) -> Scale | None:
     """The axis below a key number, from the ideal value or a calibrated model's outwards; None if neither is known."""
-    start = k.ideal if k.ideal is not None else k.calibrated
+    start = k.ideal if k.ideal is not None else k.expected_by_chance
     if start is None or not math.isfinite(k.value):
         return None
     shown = [k.value, *(x for x in (k.low, k.high, k.calibrated_high) if x is not None and math.isfinite(x))]
@@ -366,7 +361,7 @@ def _band(k: KeyNumber, line: Scale) -> Markup | None:
     if k.calibrated_high is None or not math.isfinite(k.calibrated_high):
         return None
     signed = k.id in catalogue and catalogue[k.id].better == "perfect"
-    middle = k.calibrated if k.calibrated is not None else line.start
+    middle = line.start if k.expected_by_chance is None else k.expected_by_chance
     near = 2.0 * middle - k.calibrated_high if signed else (line.start if k.ideal is not None else middle)
     x = sorted((line.at(near), line.at(k.calibrated_high)))
     width = f"{max(x[1] - x[0], 1.5):.1f}"

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,8 @@ def _section(section: Section) -> dict[str, Any]:
 
 
 _AS_PLAIN: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("short_list", "classes", "groups"), _each(asdict)),
+    "classes": _each(asdict),
+    **dict.fromkeys(("short_list", "groups"), _each(methodcaller("to_dict"))),
     "headline": str,
     "sections": _each(_section),
     "figures": _each(_figure),
@@ -170,7 +172,7 @@ def _evaluation(saved: Mapping[str, Any], decision: Mapping[str, Any] | None) ->
     facts = _filled(Evaluation, {k: v for k, v in saved.items() if k in _FACTS})
     if decision is not None:  # earlier versions saved the words of the decision with the table
         facts["settings"] = {"rejected": decision.get("rejected"), **facts.get("settings", {})}
-    rows = tuple(Row(**typed(Row, row)) for row in _list(saved.get("metrics"), "metrics"))
+    rows = tuple(Row(**typed(Row, _known(row))) for row in _list(saved.get("metrics"), "metrics"))
     settings = facts.get("settings", {})
     draws, level = settings.get("n_resamples", 0), settings.get("confidence_level", 0.95)
     if value_of(int, draws, "n_resamples") < 0:
@@ -178,6 +180,13 @@ def _evaluation(saved: Mapping[str, Any], decision: Mapping[str, Any] | None) ->
     if not 0.0 < value_of(float, level, "confidence_level") < 1.0:
         raise SavedFileError(f"confidence_level = {level} must be between 0 and 1")
     return Evaluation(rows, **facts)
+
+
+def _known(saved: Any) -> Any:
+    """A saved row without what is unknown, which has the default then."""
+    if not isinstance(saved, Mapping):
+        return saved
+    return {name: value for name, value in saved.items() if value is not None or name == "value"}
 
 
 #: The fields of a table that are saved beside its rows.

@@ -6,7 +6,6 @@ import csv
 import io
 import textwrap
 from collections.abc import Sequence
-from dataclasses import asdict
 from itertools import zip_longest
 from typing import Any
 
@@ -43,7 +42,7 @@ COMPARISON_HEAD = ("metric", "model a", "model b", "a - b", "interval", "p", "p 
 def short_cells(report: Report) -> list[tuple[str, ...]]:
     """The short list, in the order of SHORT_HEAD."""
     table = report.evaluation
-    chance = [if_calibrated(k.calibrated, k.calibrated_high, k.ideal, table) for k in report.short_list]
+    chance = [if_calibrated(k.expected_by_chance, k.calibrated_high, k.ideal, table) for k in report.short_list]
     return [
         (f"{k.title} ({k.label})", number(k.value), ends(k.low, k.high), usual, k.verdict)
         for k, usual in zip(report.short_list, chance, strict=True)
@@ -52,7 +51,7 @@ def short_cells(report: Report) -> list[tuple[str, ...]]:
 
 def row_cells(row: Row, evaluation: Evaluation) -> tuple[str, ...]:
     """One number of the big table, in the order of HEAD."""
-    usual = if_calibrated(row.null_mean, row.null_high, row.perfect, evaluation)
+    usual = if_calibrated(row.expected_by_chance, row.null_high, row.perfect, evaluation)
     tested = pvalue_cell(pvalue_of(row), draws_of(evaluation)), "" if row.perfect is None else f"{row.perfect:g}"
     return (row.label, number(row.value), ends(row.low, row.high), usual, *tested, verdict(row, evaluation), row.name)
 
@@ -206,11 +205,11 @@ def as_csv(reports: Sequence[Report]) -> str:
     """One line per number, every column of the table, full precision."""
     out = io.StringIO()
     writer = csv.writer(out)
-    fields = [k for k in asdict(reports[0].evaluation.rows[0]) if k != "range"]
+    fields = [k for k in reports[0].evaluation.rows[0].to_dict() if k != "range"]
     writer.writerow(["model", *fields, "range_low", "range_high"])
     for report in reports:
         for row in report.evaluation.rows:
-            values = asdict(row)
+            values = row.to_dict()
             low, high = values.pop("range")
             writer.writerow([_safe(report.title), *(_safe(values[k]) for k in fields), low, high])
     return out.getvalue()

@@ -22,6 +22,7 @@ from calibrary.inference.draw.look import Look, look_at
 from calibrary.inference.draw.redraws import beyond_chance
 from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.overall.decision import Decision, certain_cases
+from calibrary.inference.result import Estimate
 from calibrary.lookup import catalogue
 from calibrary.metrics.curve.cox import CoxResult, cox_intercept_slope
 from calibrary.question import Question
@@ -79,34 +80,26 @@ _BINARY = Nouns("probabilities", "case", "mean prediction", "observed", "on aver
 
 
 @dataclass(frozen=True)
-class Direction:
+class Direction(Estimate):
     """The direction of the error: mean outcome minus mean confidence, its standard error, and a sentence.
 
     ``clear``: the overall test rejects because of the mean (without redraws: a two-sided normal test does), and no
     interval on the page includes the perfect value. ``unclear``: it rejects, but such an interval does include it.
     """
 
-    gap: float
-    standard_error: float
-    words: Sentence
-    clear: bool
+    clear: bool = False
     unclear: bool = False
 
 
 @dataclass(frozen=True)
-class Spread:
+class Spread(Estimate):
     """Too extreme or not extreme enough: Cox's slope with its interval and likelihood-ratio test, and a sentence.
 
     ``clear``: the overall test and the slope's own test reject, and its interval excludes 1. ``unclear``: both reject,
     but the interval includes 1.
     """
 
-    slope: float
-    low: float
-    high: float
-    pvalue: float
-    words: Sentence
-    clear: bool
+    clear: bool = False
     unclear: bool = False
 
 
@@ -196,9 +189,10 @@ def defect(
         return _direction_words(look, way)
     if kind == "spread":
         if spread is not None and spread.clear:
-            return _they_are(look, spread.words)
+            return _they_are(look, spread.sentence)
         said = f"the log odds of the {noun.things} do not follow the outcomes as those of a calibrated model would"
-        more = Sentence(f" ({spread.words})", *spread.words.claims) if spread is not None and spread.unclear else ""
+        own = spread.sentence if spread is not None and spread.unclear else None
+        more = Sentence("") if own is None else Sentence(f" ({own})", *own.claims)
         return Sentence.joined("", [Claim(said, "miscalibrated"), more])
     if kind == "class bias":
         k = _worst_class(decision, look)
@@ -247,7 +241,7 @@ def main_defect(context: Context) -> str:
 
 
 def _direction_words(look: Look, way: Direction) -> Sentence:
-    return way.words if way.unclear else _they_are(look, way.words)
+    return way.sentence if way.unclear else _they_are(look, way.sentence)
 
 
 def size(row: Row, decision: Decision | None, level: float, page: PageVerdict | None = None) -> Sentence:
@@ -268,9 +262,10 @@ def size(row: Row, decision: Decision | None, level: float, page: PageVerdict | 
             text += f", so that the size alone does not exclude {number(row.perfect)}"
         if decision is not None and not decision.rejected and leaves_out_ideal(row) and entry.judges:
             text += f", which excludes {number(row.perfect)}, although the overall test is not significant"
-    if row.null_mean is not None and entry.judges and entry.one_sided:
-        text += f"; a perfectly calibrated model would still show about {number(row.null_mean)}"
-        claims.append(Claim(text, "by chance", metric=row.id, mean=row.null_mean))
+    mean = row.expected_by_chance
+    if mean is not None and entry.judges and entry.one_sided:
+        text += f"; a perfectly calibrated model would still show about {number(mean)}"
+        claims.append(Claim(text, "by chance", metric=row.id, mean=mean))
     if page is not None and page.value == NOT and row.id == page.metric:
         text += f". The tolerance is {page.tolerance:g}"
     return Sentence(text + ".", *claims)
@@ -306,7 +301,7 @@ def statements(
     if both:
         lines.append(_line("Both ways", _they_are(look, both)))
     if spread is not None and not (said == "spread" and (spread.clear or spread.unclear)):
-        lines.append(_line("Spread", _they_are(look, spread.words) if spread.clear else spread.words))
+        lines.append(_line("Spread", _they_are(look, spread.sentence) if spread.clear else spread.sentence))
     others = worst[1:] if said == "where" else worst
     if others and decision is not None and not decision.rejected:
         lines.append(_line("Where: by itself,", others[0], "; the overall test is not significant"))
@@ -339,13 +334,14 @@ def direction(look: Look, decision: Decision | None, alpha: float = 0.05, table:
     sentence = Sentence(said, Claim(said, "direction", gap=gap), *means.claims)
     clear = error > 0 and abs(gap) > float(ndtri(1.0 - alpha / 2.0)) * error and look.unit is None
     if decision is None:
-        return Direction(gap, error, sentence, clear)
+        return Direction(gap, standard_error=error, sentence=sentence, clear=clear)
     against = doubt(deciding(table, "mean"))
-    clear = _rejects(decision, "mean", alpha)
-    if clear and against:
+    rejects = _rejects(decision, "mean", alpha)
+    if rejects and against:
         said = f"{_two_means(look)}, further apart than expected of a calibrated model{against}"
         sentence = Sentence(said, Claim(said, "miscalibrated"), *means.claims)
-    return Direction(gap, error, sentence, clear and not against, clear and bool(against))
+    clear, unclear = rejects and not against, rejects and bool(against)
+    return Direction(gap, standard_error=error, sentence=sentence, clear=clear, unclear=unclear)
 
 
 def both_ways(look: Look, question: Question, decision: Decision | None) -> Sentence:
@@ -409,7 +405,8 @@ def spread_of(
         claims.append(Claim(words, "spread", slope=found.slope, reversed=high < 0.0))
     elif against:
         claims.append(Claim(words, "miscalibrated"))
-    return Spread(found.slope, low, high, found.lr_slope_pvalue, Sentence(words, *claims), clear, bool(against))
+    said, p = Sentence(words, *claims), found.lr_slope_pvalue
+    return Spread(found.slope, low, high, pvalue=p, sentence=said, clear=clear, unclear=bool(against))
 
 
 def where(look: Look, question: Question, alpha: float = 0.05) -> list[Sentence]:
@@ -571,7 +568,7 @@ def verdict(row: Row, evaluation: Evaluation | None = None) -> str:
         return ""
     draws = 10**6 if evaluation is None else draws_of(evaluation)
     least = 2.0 / (draws + 1.0)  # of two-sided ranks
-    if least > alpha_for(evaluation) and row.pvalue is not None and alpha_for(evaluation) < row.pvalue <= least:
+    if row.pvalue is not None and alpha_for(evaluation) < row.pvalue <= least:
         return "too few draws to tell"
     alone = 1.0 if row.pvalue is None else row.pvalue
     if not catalogue[row.id].judges and p <= alpha_for(evaluation):
@@ -595,10 +592,10 @@ def verdict(row: Row, evaluation: Evaluation | None = None) -> str:
 def _off_its_own(row: Row) -> str:
     """Whether a score is significantly better or worse than its own expectation."""
     better = catalogue[row.id].better
-    if row.null_mean is None or better == "perfect" or row.value == row.null_mean:
+    if row.expected_by_chance is None or better == "perfect" or row.value == row.expected_by_chance:
         return "not as its own probabilities imply"
     return (
-        f"{'better' if (row.value < row.null_mean) == (better == 'lower') else 'worse'} than its own "
+        f"{'better' if (row.value < row.expected_by_chance) == (better == 'lower') else 'worse'} than its own "
         "probabilities imply"
     )
 

@@ -69,7 +69,7 @@ class OutsideResult(Result):
     closed_risk : the same area without the rows outside
     prevalence_outside : the share of rows outside
     n, n_outside : numbers of rows inside and outside
-    confidence_level, n_resamples, sentence
+    level, n_resamples, sentence
     """
 
     inside_confidence: ConfidenceSummary
@@ -84,7 +84,7 @@ class OutsideResult(Result):
     prevalence_outside: float
     n: int
     n_outside: int
-    confidence_level: float
+    level: float
     n_resamples: int
     sentence: Sentence = field(default=Sentence(""))
 
@@ -240,7 +240,7 @@ def _gain(score: Scored, confidence: Scored, level: float) -> DetectorGain:
 
 
 def _sentence(r: OutsideResult) -> Sentence:
-    level = percent(r.confidence_level)
+    level = percent(r.level)
     there, here, d = r.outside_confidence, r.inside_confidence, r.detector
     first = (
         f"On {counted(r.n_outside, 'row')} outside the known classes, the mean confidence is {number(there.value)} "
@@ -262,7 +262,7 @@ def _sentence(r: OutsideResult) -> Sentence:
         measured(third, open_set_error=r.open_set_error.value, closed_error=r.closed_error.value),
     ]
     said = [first, second, third]
-    if d.pvalue <= alpha_of(r.confidence_level):
+    if d.pvalue <= alpha_of(r.level):
         side = "lower" if d.value > 0.5 else "higher"
         claims.append(Claim(f"Confidence is {side} outside ({pvalue(d.pvalue)}).", "detects", what=d.name,
                             sign=d.value - 0.5))  # fmt: skip

@@ -33,7 +33,7 @@ class EnsembleResult(Result):
     outside : the result of :func:`calibrary.outside_rows` for the mean; None without rows that belong to no class
     kind : the interpretation of the members: "draws" or "mixture"
     n, n_members, n_classes, n_labels : numbers of rows, members, classes and labels
-    confidence_level, n_resamples : the settings
+    level, n_resamples : the settings
     sentence : the whole result in words
     """
 
@@ -48,7 +48,7 @@ class EnsembleResult(Result):
     n_members: int
     n_classes: int
     n_labels: int
-    confidence_level: float
+    level: float
     n_resamples: int
 
     @property

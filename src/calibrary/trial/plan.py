@@ -45,7 +45,7 @@ class Plan(Result):
     n, events : rows, and expected events among them
     metric, width, value, prevalence : the metric, the width of its interval, the assumed value and share of events
     standard_error : the standard error (O/E: of its logarithm) to which the width corresponds
-    confidence_level, method : level of the interval; "formula" or "simulation"
+    level, method : level of the interval; "formula" or "simulation"
     sentence : the result in words
     """
 
@@ -56,7 +56,7 @@ class Plan(Result):
     value: float
     prevalence: float
     standard_error: float
-    confidence_level: float
+    level: float
     method: str
     sentence: Sentence
 

@@ -123,7 +123,7 @@ class Pooled(Result):
     leave_one_out : the pooled value without each centre in turn
     one_stage : the one-stage logistic model, if it was asked for
     curve : the calibration curve over centres, with a band of the mean and a band of a new centre
-    confidence_level : level of all intervals
+    level : of all intervals
     """
 
     table: tuple[PooledRow, ...]
@@ -131,7 +131,7 @@ class Pooled(Result):
     leave_one_out: tuple[LeaveOneOut, ...]
     one_stage: OneStage | None
     curve: PooledCurve
-    confidence_level: float
+    level: float
     n: int
 
     def __getitem__(self, metric: str) -> PooledRow:
@@ -158,7 +158,7 @@ class Pooled(Result):
     def sentence(self) -> Sentence:
         """The result in words, with every centre that was left out."""
         parts: list[str] = []
-        level = percent(self.confidence_level)
+        level = percent(self.level)
         for row in self.table:
             said = f"{called(catalogue[row.metric])} is {number(row.value)}"
             if math.isfinite(row.low):

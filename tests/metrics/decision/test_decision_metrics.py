@@ -94,7 +94,7 @@ def test_chance_alone_gives_a_decision_loss_and_the_test_knows():
     c = rng.random(300)
     y = (rng.random(300) < c).astype(int)
     result = cal.test("decision_loss", y, c, n_resamples=99, rng=1)
-    assert result.null_mean > 0.01
+    assert result.expected_by_chance > 0.01
     assert result.pvalue > 0.05
     assert cal.test("decision_loss", y, c**3, n_resamples=99, rng=1).pvalue == pytest.approx(0.01)
 

@@ -83,8 +83,8 @@ class MonteCarloResult(TestResult):
         of few events may vary so much that they hide it
     pvalues : the p-value of each value by itself, for a metric with several values
     standard_error : Monte Carlo error of the p-value
-    null_mean, null_sd : the metric on calibrated predictions with these confidences
-    excess : statistic - null_mean, the part that chance does not explain
+    expected_by_chance, null_sd : the metric on calibrated predictions with these confidences, mean and deviation
+    excess : statistic - expected_by_chance, the part that chance does not explain
     null : the whole null distribution, with ``quantile``
     alternative, method, n_resamples, n_failed : the settings, and the number of undefined replicates
     path : what was drawn: "rows", or "cells" of rows with nearly equal confidence (the statistic then uses cells too)
@@ -92,7 +92,7 @@ class MonteCarloResult(TestResult):
     """
 
     standard_error: Any
-    null_mean: Any
+    expected_by_chance: Any
     null_sd: Any
     excess: Any
     null: NullDistribution
@@ -110,7 +110,7 @@ class MonteCarloResult(TestResult):
         return self.null
 
     def __repr__(self) -> str:
-        numbers = ("statistic", "pvalue", "standard_error", "null_mean", "null_sd", "excess")
+        numbers = ("statistic", "pvalue", "standard_error", "expected_by_chance", "null_sd", "excess")
         shown = ", ".join(f"{name}={in_repr(getattr(self, name))}" for name in numbers)
         return f"MonteCarloResult({shown}, alternative={self.alternative!r}, method={self.method!r})"
 
@@ -278,7 +278,7 @@ def summarized(
         as_given(observed, one),
         float(p[0]),
         standard_error=float(monte_carlo_error(p, drawn_of)[0]),
-        null_mean=null.mean,
+        expected_by_chance=null.mean,
         null_sd=null.sd,
         excess=as_given(difference(observed, means(values)), one),
         null=null,

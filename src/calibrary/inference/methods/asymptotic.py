@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups
 from calibrary.inference.draw.statistic import Statistic, interval_result, refuse
-from calibrary.inference.result import IntervalResult
+from calibrary.inference.result import Estimate, IntervalResult
 from calibrary.maps.base import logit
 from calibrary.maps.likelihood import Points, logits
 from calibrary.metrics.curve.cox import CoxResult
@@ -28,16 +28,7 @@ from calibrary.numerics.solve.newton import logistic_loss, minimize
 
 #: The largest shift of log odds; beyond it every outcome is practically certain.
 _FARTHEST = 40.0
-
-
-@dataclass(frozen=True)
-class Ends:
-    """Lower and upper ends for every value of a metric, the standard errors, and the name of the formula."""
-
-    low: Array
-    high: Array
-    standard_error: Array
-    law: str
+Ends = Estimate  # its name in 0.2, which imports may have
 
 
 @dataclass(frozen=True)
@@ -63,7 +54,7 @@ class Asymptotic:
         found, pvalue = ends_of(statistic, confidence_level), own_pvalue(statistic)
         return interval_result(
             statistic, statistic.observed, (found.low, found.high), confidence_level, "asymptotic", clip,
-            standard_error=found.standard_error, pvalue=pvalue, asymptotic_pvalue=pvalue, note=note or found.law,
+            standard_error=found.standard_error, pvalue=pvalue, asymptotic_pvalue=pvalue, note=note or found.note,
         )  # fmt: skip
 
 
@@ -89,8 +80,8 @@ def why_not(statistic: Statistic) -> str:
     return ""
 
 
-def ends_of(statistic: Statistic, level: float) -> Ends:
-    """The ends of the interval by the metric's formula."""
+def ends_of(statistic: Statistic, level: float) -> Estimate:
+    """Every value of the metric, with its interval and standard error by the metric's formula, which the note names."""
     assert statistic.entry is not None
     return LAWS[statistic.entry.law](statistic, level) if statistic.entry.law else _mean_of_rows(statistic, level)
 
@@ -98,6 +89,12 @@ def ends_of(statistic: Statistic, level: float) -> Ends:
 def _z(level: float) -> float:
     """Half the width of an interval in standard errors."""
     return float(scipy.special.ndtri(0.5 + level / 2.0))
+
+
+def _normal(statistic: Statistic, level: float, error: Array, law: str = "a mean of rows is normal") -> Estimate:
+    """The values with normal intervals from their standard errors."""
+    value, half = statistic.observed, _z(level) * error
+    return Estimate(value, value - half, value + half, level, error, note=law)
 
 
 def _one_view(statistic: Statistic) -> Predictions:
@@ -145,12 +142,11 @@ def is_mean_of_rows(statistic: Statistic) -> bool:
     return found
 
 
-def _mean_of_rows(statistic: Statistic, level: float) -> Ends:
-    z = _z(level)
+def _mean_of_rows(statistic: Statistic, level: float) -> Estimate:
     losses = row_losses(statistic)
     assert losses is not None
-    error = np.array([_error_of_mean(losses, statistic.sample.p, statistic.sample.weight_type)])
-    return Ends(statistic.observed - z * error, statistic.observed + z * error, error, "a mean of rows is normal")
+    error = _error_of_mean(losses, statistic.sample.p, statistic.sample.weight_type)
+    return _normal(statistic, level, np.array([error]))
 
 
 def _error_of_mean(x: Array, p: Predictions, weight_type: str) -> float:
@@ -160,9 +156,9 @@ def _error_of_mean(x: Array, p: Predictions, weight_type: str) -> float:
     return math.sqrt(spread * n / (n - 1.0)) if n > 1.0 else math.nan
 
 
-def _spiegelhalter(statistic: Statistic, level: float) -> Ends:
+def _spiegelhalter(statistic: Statistic, level: float) -> Estimate:
     """Spiegelhalter's z with the variance of the Brier score's excess estimated from the data."""
-    view, z = _one_view(statistic), _z(level)
+    view = _one_view(statistic)
     weight_type = statistic.sample.weight_type
     v = view.variance_weight(weight_type, "a standard error")
     if view.binary:
@@ -174,13 +170,13 @@ def _spiegelhalter(statistic: Statistic, level: float) -> Ends:
         expected = np.einsum("nk,nk->n", (view.p - square[:, None]) ** 2, view.p)
     unit = math.sqrt(float(v @ expected))
     error = np.array([view.total * _error_of_mean(excess, view, weight_type) / unit if unit > 0.0 else math.nan])
-    return Ends(statistic.observed - z * error, statistic.observed + z * error, error, "a mean of rows is normal")
+    return _normal(statistic, level, error)
 
 
 # -- squared errors of bins --------------------------------------------------------------------------
 
 
-def _debiased_square(statistic: Statistic, level: float) -> Ends:
+def _debiased_square(statistic: Statistic, level: float) -> Estimate:
     """Normal interval on the squared scale, with the variances of miscalibrated and of calibrated models."""
     view, z = _one_view(statistic), _z(level)
     options = dict(statistic.question.options)
@@ -197,8 +193,8 @@ def _debiased_square(statistic: Statistic, level: float) -> Ends:
     low, high = np.maximum(squared - z * error, 0.0), np.maximum(squared + z * error, 0.0)
     if root:
         half = error / (2.0 * np.sqrt(np.maximum(squared, error)))
-        return Ends(np.sqrt(low), np.sqrt(high), half, _SUN)
-    return Ends(low, high, np.array([error]), _SUN)
+        return Estimate(statistic.observed, np.sqrt(low), np.sqrt(high), level, half, note=_SUN)
+    return Estimate(statistic.observed, low, high, level, np.array([error]), note=_SUN)
 
 
 _SUN = "normal, with the variances of calibrated and of miscalibrated models (Sun et al. 2024)"
@@ -222,7 +218,7 @@ def _variance_of_square(groups: Groups, view: Predictions, weight_type: str) -> 
 # -- observed over expected ---------------------------------------------------------------------------
 
 
-def _ratio(statistic: Statistic, level: float) -> Ends:
+def _ratio(statistic: Statistic, level: float) -> Estimate:
     assert statistic.entry is not None
     view = _one_view(statistic)
     over = statistic.entry.law == "observed over expected" or bool(statistic.question.options.get("inverse"))
@@ -230,11 +226,9 @@ def _ratio(statistic: Statistic, level: float) -> Ends:
     if not over:
         with np.errstate(divide="ignore"):
             low, high = float(np.divide(1.0, high)), float(np.divide(1.0, low))
-    z = _z(level)
-    error = (high - low) / (2.0 * z)
-    return Ends(
-        np.array([low]), np.array([high]), np.array([error]), "all shifts of the log odds that a test does not reject"
-    )
+    low, high, error = np.array([[low], [high], [(high - low) / (2.0 * _z(level))]])
+    law = "all shifts of the log odds that a test does not reject"
+    return Estimate(statistic.observed, low, high, level, error, note=law)
 
 
 def observed_expected_ends(view: Predictions, level: float, weight_type: str) -> tuple[float, float]:
@@ -332,11 +326,11 @@ def crossing(rising: Callable[[float], float], level: float) -> float:
 # -- intercept and slope ------------------------------------------------------------------------------
 
 
-def _cox(statistic: Statistic, level: float) -> Ends:
+def _cox(statistic: Statistic, level: float) -> Estimate:
     """The interval of intercept and slope: profile likelihood for one confidence per row, Wald for whole vectors."""
-    z, found, fields = _z(level), _fits(statistic), _fields_of(statistic)
+    found, fields = _fits(statistic), _fields_of(statistic)
     error = np.array(list(numbers(found, tuple((f"se_{name}", None) for name in fields)).values()))
-    wald = Ends(statistic.observed - z * error, statistic.observed + z * error, error, "Wald")
+    wald = _normal(statistic, level, error, "Wald")
     profiles = _profiles(statistic, found, level)
     if profiles is None:
         return wald
@@ -347,7 +341,7 @@ def _cox(statistic: Statistic, level: float) -> Ends:
             "instead"
         )
         return wald
-    return Ends(low, high, error, "profile likelihood")
+    return replace(wald, low=low, high=high, note="profile likelihood")
 
 
 def why_no_profile(statistic: Statistic) -> str:
@@ -480,7 +474,7 @@ def _edge(above: Callable[[float], float], start: float, step: float) -> float:
 
 
 #: The formulas by the names under which metrics declare them.
-LAWS: dict[str, Callable[[Statistic, float], Ends]] = {
+LAWS: dict[str, Callable[[Statistic, float], Estimate]] = {
     "debiased square": _debiased_square,
     "Brier excess": _spiegelhalter,
     "observed over expected": _ratio,

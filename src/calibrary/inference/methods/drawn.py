@@ -49,7 +49,7 @@ from calibrary.inference.methods.triangle import (
     triangle_result,
     why_not_flipped,
 )
-from calibrary.inference.result import IntervalResult
+from calibrary.inference.result import IntervalResult, Listed
 from calibrary.numerics.draw import generator
 from calibrary.question import Question
 
@@ -255,7 +255,7 @@ class Drawn:
         own = self if isinstance(method, str) else Drawn(self.question.changed(**vars(method)), True, False)
         rows = own._resampled([statistic], {statistic.name: "triangle"})[statistic.name][1]
         return triangle_result(
-            statistic, np.array([found.observed]), found.null, rows, level, clip, path=found.path,
+            statistic, np.array([found.value]), found.null, rows, level, clip, path=found.path,
             note="not inverted: no truth between calibrated and as observed agrees with the data",
         )  # fmt: skip
 
@@ -280,20 +280,17 @@ def _columns(
 # -- many metrics at once -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Inferred:
-    """Interval, p-value and notes of one value; None for what was not requested or does not exist."""
+@dataclass(frozen=True, kw_only=True)
+class Inferred(Listed):
+    """One value of several metrics that are inferred together; what was not requested or does not exist is None.
 
-    low: float | None = None
-    high: float | None = None
-    standard_error: float | None = None
-    pvalue: float | None = None
+    ``pvalue_adjusted`` allows for the number of metrics, ``null_high`` is what a calibrated model exceeds in 5% of
+    samples, and ``reason`` says why the method of the interval was chosen.
+    """
+
     pvalue_adjusted: float | None = None
-    null_mean: float | None = None
     null_high: float | None = None
-    method: str | None = None
     asymptotic_pvalue: float | None = None
-    note: str = ""
     reason: str = ""
 
 
@@ -342,7 +339,7 @@ def infer_many(
     if named is not None and left and very_large(left[0].sample.p.n):
         left = [s for s in left if s.name in named or not drawn.draws_of(s)]
     drawn.on_rows(left)
-    found = {key: Inferred() for s in drawn.of for key in _keys(s)}
+    found = {key: Inferred(math.nan) for s in drawn.of for key in _keys(s)}
     for statistic in drawn.of:
         found.update(_inferred(drawn, statistic, level))
     tested = [s for s in drawn.of if drawn.tested(s)]
@@ -355,17 +352,17 @@ def infer_many(
 def _inferred(drawn: Drawn, statistic: Statistic, level: float) -> dict[Key, Inferred]:
     """The intervals of a metric's values, and notes about them."""
     name, keys = statistic.name, _keys(statistic)
-    found, notes = {key: Inferred() for key in keys}, [drawn.notes.get(name, "")]
+    found, notes = {key: Inferred(math.nan) for key in keys}, [drawn.notes.get(name, "")]
     if name in drawn.choices:
         with collected_warnings() as said:  # the table says once for all metrics what each interval would say
             result = drawn.results[name] = drawn.result(statistic, level)
         notes += dict.fromkeys(said) if drawn.choices[name].method == "inversion" else ()
         notes.append(drawn.choices[name].no_ends and f"no interval: {drawn.choices[name].no_ends}")
         notes.append(MAY_MISS if result.method == "basic" and _undrawable_error(statistic) else "")
-        ends = [np.atleast_1d(x).tolist() for x in (result.low, result.high, result.standard_error)]
+        ends = [np.atleast_1d(x).tolist() for x in (result.value, result.low, result.high, result.standard_error)]
         found = {
-            key: Inferred(low, high, _or_none(error), method=result.method, reason=result.note)
-            for key, low, high, error in zip(keys, *ends, strict=True)
+            key: Inferred(value, low, high, level, error, method=result.method, reason=result.note)
+            for key, value, low, high, error in zip(keys, *ends, strict=True)
         }
     for j, (key, known) in enumerate(found.items()):
         said_of = (*notes, _failures(j, drawn.rows.get(name), drawn.labels.get(name)))
@@ -416,15 +413,11 @@ def _pvalues(
     return {
         key: replace(
             found[key],
-            pvalue=_or_none(raw[j]),
-            pvalue_adjusted=_or_none(raw[j] if key[0] == primary else adjusted[j]),
-            null_mean=_or_none(center[j]),
-            null_high=_or_none(quantiles(values[:, j], 0.95)),
-            asymptotic_pvalue=_or_none(laws[key[0]]),
+            pvalue=float(raw[j]),
+            pvalue_adjusted=float(raw[j] if key[0] == primary else adjusted[j]),
+            expected_by_chance=float(center[j]),
+            null_high=float(quantiles(values[:, j], 0.95)),
+            asymptotic_pvalue=laws[key[0]],
         )
         for j, (key, _) in enumerate(numbers)
     }
-
-
-def _or_none(x: Array | float) -> float | None:
-    return None if np.isnan(x) else float(x)

@@ -34,7 +34,7 @@ from calibrary.inference.draw.resampling import (
     standard_errors,
 )
 from calibrary.inference.draw.statistic import Statistic, interval_result, refuse, safe_workers, together
-from calibrary.inference.result import IntervalResult
+from calibrary.inference.result import Estimate, IntervalResult
 from calibrary.metrics.machinery.measure import views_of
 from calibrary.numerics.draw import generator
 
@@ -73,25 +73,19 @@ class Reading:
         return not abs(self.mean - other.mean) > share * max(self.spread, other.spread)
 
 
-@dataclass
-class Inverted:
-    """The ends of an interval by inversion, with intermediate results.
+@dataclass(frozen=True, kw_only=True)
+class Inverted(Estimate):
+    """The value on the data and its interval by inversion; the draws are those at the most plausible truth.
 
-    ``pvalue`` is that of "calibrated" (the Monte Carlo test), ``best`` the draws at the most plausible truth, ``theta``
-    the true error there, ``null`` the values on calibrated labels, and ``observed`` the value on the data. ``empty``
-    says that no truth on the lines was accepted; both ends are then the error of the nearest truth.
+    ``pvalue`` is that of "calibrated" (the Monte Carlo test), ``theta`` the true error at the most plausible truth, and
+    ``null`` the values on calibrated labels. ``empty`` says that no truth on the lines was accepted; both ends are then
+    the error of the nearest truth.
     """
 
-    low: float
-    high: float
-    pvalue: float
     null: Replicated
-    best: Reading
     theta: float
-    lines: tuple[str, ...]
-    observed: float
-    path: str = "rows"
-    empty: bool = False
+    path: str
+    empty: bool
 
 
 class NotInvertedError(RefusedError):
@@ -148,13 +142,12 @@ class Inverter:
 
     def interval(self) -> Inverted:
         """The smallest and largest error of the truths accepted on any of the lines."""
-        lines = self.lines
         p0 = self.pvalue
         calibrated = Reading(0.0, self.null.values[:, 0], p0)
         accepted: list[float] = [self.perfect] if p0 > self.alpha else []
         best, best_theta = calibrated, self.perfect
         nearest = (-1.0, self.perfect)  # only truths other than "calibrated"
-        for line in lines:
+        for line in self.lines:
             readings = self._ends(line, calibrated)
             for reading, inside in readings:
                 theta = self.theta(line(reading.t)) if reading.t else self.perfect
@@ -175,8 +168,10 @@ class Inverter:
             else:
                 high = min(high, float(np.nextafter(self.perfect, -np.inf)))
             low, high = (low, max(low, high)) if self.sign > 0 else (min(low, high), high)
-        names = tuple(line.name for line in lines)
-        return Inverted(low, high, p0, self.null, best, best_theta, names, self.observed, self.path, empty)
+        return Inverted(
+            self.observed, low, high, pvalue=p0, expected_by_chance=means(self.null.values), draws=best.values,
+            null=self.null, theta=best_theta, path=self.path, empty=empty,
+        )  # fmt: skip
 
     def _crossing(self, line: Line, first: Reading, last: Reading) -> Reading | None:
         """The truth between two others whose mean value is nearly the observed one; None if there is none."""
@@ -286,15 +281,15 @@ class Inversion:
         found.null.say_failures()
         if found.empty:
             raise NotInvertedError(statistic.name, found)
-        values, high = found.best.values, found.high
+        high = found.high
         if statistic.entry is not None and statistic.entry.upper_end == "extreme":
             z = float(scipy.special.ndtri(0.5 + confidence_level / 2.0))
-            high = max(high, found.observed + z * error_at_the_extreme(statistic))
+            high = max(high, found.value + z * error_at_the_extreme(statistic))
         ends = np.array([found.low]), np.array([high])
         return interval_result(
             statistic, statistic.observed, ends, confidence_level, "inversion", clip, pvalue=found.pvalue,
-            expected_by_chance=means(found.null.values), note=note, draws=values, path=found.path,
-            bias=float(means(values[:, None])[0] - found.theta), n_resamples=self.n_resamples,
+            expected_by_chance=found.expected_by_chance, note=note, draws=found.draws, path=found.path,
+            bias=float(means(found.draws[:, None])[0] - found.theta), n_resamples=self.n_resamples,
             n_failed=int(found.null.n_failed[0]),
         )  # fmt: skip
 

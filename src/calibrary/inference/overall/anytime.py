@@ -23,6 +23,7 @@ import scipy
 
 from calibrary.data.checks import Array
 from calibrary.inference.overall.sequential import Mixture
+from calibrary.inference.result import Estimate
 
 #: The numbers that have an interval; the bias is the mean prediction minus the share of events.
 NUMBERS = ("bias", "oe", "offset", "slope", "brier", "log_loss", "ece")
@@ -150,8 +151,8 @@ class Counts:
         return np.asarray(self.n0 @ each[:, 0] + self.n1 @ each[:, 1])
 
 
-@dataclass(frozen=True)
-class AnytimeInterval:
+@dataclass(frozen=True, kw_only=True)
+class AnytimeInterval(Estimate):
     """A number of a stream, its interval that holds at every look, and one that holds for a single look.
 
     The second has the usual asymptotic form, with the observed squared errors as the variance; it is missing for the
@@ -159,9 +160,6 @@ class AnytimeInterval:
     """
 
     name: str
-    value: float
-    low: float
-    high: float
     once_low: float = math.nan
     once_high: float = math.nan
 
@@ -202,6 +200,13 @@ class _Sums:
             return self.z * self.spread(self.w[d])
         return self.z * math.sqrt(float(self.counts.day_squares[d]))
 
+    def held(
+        self, name: str, value: float, low: float, high: float, once_low: float = math.nan, once_high: float = math.nan
+    ) -> AnytimeInterval:
+        """A number with its interval, and with the one that holds once if there is one."""
+        level = 1.0 - self.alpha
+        return AnytimeInterval(value, low, high, level, name=name, once_low=once_low, once_high=once_high)
+
     @property
     def sums(self) -> tuple[float, float, float, float]:
         """The sum of the rows' probabilities: its ends at all rows at once, and its ends once."""
@@ -215,17 +220,17 @@ def _bias(of: _Sums) -> AnytimeInterval:
     e, n = of.counts.expected, of.n
     low, high, once_low, once_high = of.sums
     each = (e - of.events, e - high, e - low, e - once_high, e - once_low)
-    return AnytimeInterval("bias", *(x / n for x in each))
+    return of.held("bias", *(x / n for x in each))
 
 
 def _oe(of: _Sums) -> AnytimeInterval:
     e = of.counts.expected
-    return AnytimeInterval("oe", *(x / e if e > 0.0 else math.nan for x in (of.events, *of.sums)))
+    return of.held("oe", *(x / e if e > 0.0 else math.nan for x in (of.events, *of.sums)))
 
 
 def _offset(of: _Sums) -> AnytimeInterval:
     ends = np.array([of.events, *of.sums])
-    return AnytimeInterval("offset", *(float(a) for a in offsets(of.x, of.rows, ends)))
+    return of.held("offset", *(float(a) for a in offsets(of.x, of.rows, ends)))
 
 
 def offsets(x: Array, rows: Array, sums: Array, slope: float = 1.0) -> Array:
@@ -249,7 +254,7 @@ def _loss(name: str, d: int) -> Callable[[_Sums], AnytimeInterval]:
         once = of.once(d)
         least = float(np.minimum(zero, one) @ of.rows)
         ends = (total, max(total - above, least), total + below, max(total - once, least), total + once)
-        return AnytimeInterval(name, *(float(end) / of.n for end in ends))
+        return of.held(name, *(float(end) / of.n for end in ends))
 
     return made
 
@@ -267,7 +272,7 @@ def _ece(of: _Sums) -> AnytimeInterval:
         costs = of.counts.day_costs[DIRECTIONS, 0]
     value = float(np.abs(gaps).sum())
     away = float(bounds(costs, bound, np.asarray(of.plan.rows * of.plan.rates[0])))
-    return AnytimeInterval("ece", value / of.n, max(value - away, 0.0) / of.n, min((value + away) / of.n, 1.0))
+    return of.held("ece", value / of.n, max(value - away, 0.0) / of.n, min((value + away) / of.n, 1.0))
 
 
 # -- the slope -----------------------------------------------------------------------------------------
@@ -344,12 +349,12 @@ def _slope(of: _Sums) -> AnytimeInterval:
     made = Slope(of)
     _, fitted, deviation = made.fit() if 0.0 < made.events.sum() < made.rows.sum() else (math.nan,) * 3
     if not math.isfinite(fitted) or abs(fitted) > _STEEPEST:
-        return AnytimeInterval("slope", math.nan, -math.inf, math.inf)
+        return of.held("slope", math.nan, -math.inf, math.inf)
     once = of.z * deviation
     ends = made.end(fitted, -2.0 * deviation), made.end(fitted, 2.0 * deviation)
     if of.counts.day_squares is not None:
         once *= math.sqrt(float(of.counts.day_squares[_SLOPE.start])) / max(of.spread(of.w[_SLOPE.start]), 1e-300)
-    return AnytimeInterval("slope", fitted, *ends, fitted - once, fitted + once)
+    return of.held("slope", fitted, *ends, fitted - once, fitted + once)
 
 
 _MAKERS = {

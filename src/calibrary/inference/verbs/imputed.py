@@ -214,8 +214,8 @@ def evaluated(
             if one is not None:
                 own = {name: value for name, value in options.items() if name in entry.options}
                 found = rubin_interval(entry.key, parts, own, one, level)
-                numbers = {"low": found.low, "high": found.high, "standard_error": found.standard_error}
-                rows.append(replace(row, value=found.value, **numbers, method="rubin", note=found.note))
+                names = ("value", "low", "high", "level", "standard_error", "note")
+                rows.append(replace(row, **{name: getattr(found, name) for name in names}, method="rubin"))
                 continue
         except RefusedError as error:
             skipped[row.label] = str(error)

@@ -187,26 +187,26 @@ class VariationalTestResult(TestResult):
     Attributes
     ----------
     statistic, pvalue : t statistic of the forward error minus the margin, and its upper tail probability
-    estimate, standard_error : the forward error; its expectation is never above the L1 calibration error
-    low : one-sided lower bound of the L1 calibration error at ``confidence_level``
-    margin, confidence_level : the arguments of the test
+    value, standard_error : the forward error; its expectation is never above the L1 calibration error
+    low, level : one-sided lower bound of the L1 calibration error, and its confidence level
+    margin : the argument of the test
     n_judged : number of rows evaluated (their number of copies, with frequency weights)
     """
 
-    estimate: float
+    value: float
     standard_error: float
     low: float
     margin: float
-    confidence_level: float
+    level: float
     n_judged: float
 
     @property
     def sentence(self) -> Sentence:
         """The result of the test in words, with the lower bound of the error if there is evidence."""
         above = f"that the calibration error is above {number(self.margin)}" if self.margin else "of miscalibration"
-        if self.pvalue > 1.0 - self.confidence_level:
+        if self.pvalue > 1.0 - self.level:
             return Sentence(f"There is no evidence {above} ({pvalue(self.pvalue)}).")
-        level = f"{percent(self.confidence_level)} confidence, one-sided"
+        level = f"{percent(self.level)} confidence, one-sided"
         said = f"There is evidence {above} ({pvalue(self.pvalue)}): the error is at least {number(self.low)} ({level})."
         return Sentence(
             said,
