@@ -83,3 +83,10 @@ def some_of(names: Iterable[str], cases: Iterable[str]) -> list[tuple[str, str]]
 def amount(quick: int, full: int) -> int:
     """How often something is simulated, or how many rows it has: few for every change, many before a release."""
     return full if FULL else quick
+
+
+def most(runs: int, rate: float) -> int:
+    """How often something of this rate may happen in so many runs: more happens once in a thousand times."""
+    from scipy.stats import binom
+
+    return int(binom.isf(0.001, runs, rate))

@@ -19,7 +19,7 @@ from calibrary.inference.draw.unit_law import (
     unit_law,
 )
 from calibrary.inference.methods.studentized import Scores, untransformed
-from each import FULL
+from each import amount
 
 
 @pytest.fixture(autouse=True)
@@ -217,7 +217,7 @@ def dependent(kind, factor, rng):
     ("rare", 1.0, 0.0, 0.065), ("rare", 2.0, 0.6, 1.0), ("sizes", 1.0, 0.01, 0.065), ("sizes", 1.25, 0.6, 1.0),
 ])  # fmt: skip
 def test_the_overall_test_with_units_is_neither_silent_nor_too_ready(kind, factor, low, high):
-    n, rejected = 1000 if FULL else 60, 0
+    n, rejected = amount(40, 1000), 0
     for seed in range(n):
         y, c, unit = dependent(kind, factor, np.random.default_rng([seed, 3]))
         data = cal.predictions(y.astype(int), c).in_units(unit)

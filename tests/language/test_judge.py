@@ -12,6 +12,7 @@ import calibrary as cal
 from calibrary.language import judge as room
 from calibrary.language.labels import judged_rows
 from definitions import judged_error, judged_loss
+from each import amount, most
 
 
 def world(n=1500, labels=150, right=0.9, seed=0, truth=lambda c: c, soft=False):
@@ -94,7 +95,7 @@ def test_a_good_judge_narrows_and_a_worthless_one_does_no_harm():
     width = {}
     for right in (0.95, 0.5):
         found = [cal.judged("ece", *world(2000, 100, right, seed)[:2], judge=world(2000, 100, right, seed)[2],
-                            n_resamples=99, rng=seed) for seed in range(12)]  # fmt: skip
+                            n_resamples=99, rng=seed) for seed in range(amount(6, 12))]  # fmt: skip
         both = np.mean([f.high - f.low for f in found])
         humans = np.mean([f.humans.high - f.humans.low for f in found])
         width[right] = both / humans
@@ -105,8 +106,8 @@ def test_a_good_judge_narrows_and_a_worthless_one_does_no_harm():
 
 
 def test_intervals_cover_and_tests_keep_their_level_though_the_judge_leans():
-    covers, rejects, losses = 0, 0, 0
-    for seed in range(60):
+    covers, rejects, losses, runs = 0, 0, 0, amount(20, 60)
+    for seed in range(runs):
         human, c, j = world(1500, 150, 0.8, seed)
         j = np.maximum(j, np.random.default_rng(seed + 999).random(1500) < 0.3)
         found = cal.judged("ece", human, c, judge=j, n_resamples=99, rng=seed)
@@ -115,9 +116,9 @@ def test_intervals_cover_and_tests_keep_their_level_though_the_judge_leans():
         assert (found.low > 0.0) == (found.pvalue <= 0.05)
         loss = cal.judged("bs", human, c, judge=j, rng=seed)
         losses += loss.low <= np.mean(c * (1 - c)) <= loss.high
-    assert rejects <= 8
-    assert covers >= 52
-    assert losses >= 52
+    assert rejects <= most(runs, 0.05)
+    assert runs - covers <= most(runs, 0.05)
+    assert runs - losses <= most(runs, 0.05)
 
 
 def test_rows_chosen_with_known_probabilities_are_not_biased():

@@ -126,11 +126,10 @@ def test_an_old_command_works_and_says_the_new_one_once():
         (["--weight-type", "none"], "--weight-type 'none' is not known"),
     ],
 )
-def test_values_are_checked_before_the_file_is_read(words, said):
-    typed = [sys.executable, "-m", "calibrary", "report", "there-is-no-such-file.csv", *words]
-    done = subprocess.run(typed, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"calibrary: {said}"), done.stderr
+def test_values_are_checked_before_the_file_is_read(command, words, said):
+    status, out, err = command("report", "there-is-no-such-file.csv", *words)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"calibrary: {said}"), err
 
 
 @pytest.mark.parametrize(

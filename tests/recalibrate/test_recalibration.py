@@ -26,6 +26,7 @@ from calibrary.recalibrate import file
 from calibrary.recalibrate.fitted import FittedRows
 from calibrary.recalibrate.folds import fold_numbers
 from calibrary.recalibrate.scores import ece_and_null
+from each import amount
 from golden import arrays, weights_of
 
 Y, C, _ = arrays("binary500")
@@ -274,14 +275,14 @@ def test_folds_do_not_look_at_the_labels():
 
 
 def test_on_calibrated_data_the_advice_is_nothing_and_the_mean_gain_below_zero():
-    nothing, gains = 0, []
-    for seed in range(40):
+    nothing, gains, samples = 0, [], amount(15, 40)
+    for seed in range(samples):
         rng = np.random.default_rng(seed)
         c = rng.beta(0.8, 0.8, 300)
         found = cal.recalibration_gain((rng.random(300) < c).astype(int), c, maps=["temperature", "platt", "isotonic"])
         nothing += found.advice is None
         gains.append([row.gain for row in found.rows])
-    assert nothing >= 38
+    assert nothing >= samples - 2
     assert (np.mean(gains, axis=0) < 0).all()
 
 

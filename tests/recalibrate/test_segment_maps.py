@@ -12,6 +12,7 @@ from scipy.special import expit, logit
 
 import calibrary as cal
 from calibrary.recalibrate.segments import SPREADS, fit_segments, segment_pvalue
+from each import amount
 
 SITES = np.array(["a", "b", "c", "d"])
 
@@ -140,13 +141,14 @@ def test_what_segments_refuse():
 def test_the_test_of_a_segment_keeps_its_level():
     rng = np.random.default_rng(0)
     c = rng.beta(1, 4, 60)
-    found = np.array([segment_pvalue(c, rng.random(60) < c, None, None, None) for _ in range(2000)])
-    assert 0.03 < (found <= 0.05).mean() < 0.07
-    assert 0.44 < (found <= 0.5).mean() < 0.56
+    runs = amount(600, 2000)
+    found = np.array([segment_pvalue(c, rng.random(60) < c, None, None, None) for _ in range(runs)])
+    assert abs((found <= 0.05).mean() - 0.05) < 4.0 * np.sqrt(0.05 * 0.95 / runs)
+    assert abs((found <= 0.5).mean() - 0.5) < 5.0 * np.sqrt(0.25 / runs)
     assert np.isnan(segment_pvalue(c[:5], rng.random(5) < c[:5], None, None, None))
     unit = np.arange(60) // 2  # rows of a unit share an outcome
     pairs = np.repeat(c[::2], 2)
-    drawn = [np.repeat(rng.random(30) < c[::2], 2) for _ in range(2000)]
+    drawn = [np.repeat(rng.random(30) < c[::2], 2) for _ in range(runs)]
     plain = np.mean([segment_pvalue(pairs, y, None, None, None) <= 0.05 for y in drawn])
     paired = np.mean([segment_pvalue(pairs, y, None, None, unit) <= 0.05 for y in drawn])
     assert plain > 0.12 > paired

@@ -23,6 +23,7 @@ from calibrary.language.planning import sampled_plan
 from calibrary.question import Question
 from calibrary.reporting.sections import Asked, Context, made
 from calibrary.validation.procedure import Tally
+from each import amount
 from paths import ROOT
 from truths import KnownTruth, holds
 
@@ -68,7 +69,7 @@ def page(world, seed, n=600):
     return sections, KnownTruth(c, q, y=y, parts=parts, measured=told)
 
 
-WORLDS = {"calibrated": 4, "one site": 2, "later": 2}
+WORLDS = {"calibrated": amount(2, 4), "one site": amount(1, 2), "later": amount(1, 2)}
 
 
 @pytest.fixture(scope="module")

@@ -81,7 +81,7 @@ def test_verdicts_follow_the_adjusted_p_value(wrong):
 
 def test_classes_and_groups_are_named():
     y, p, _ = cal.datasets.digits()
-    answer = cal.report(y, p, metrics=["ece"], n_resamples=49, by={"group": np.where(y < 5, "low", "high")})
+    answer = cal.report(y, p, metrics=["ece"], n_resamples=19, by={"group": np.where(y < 5, "low", "high")})
     assert [c.name for c in answer.classes] == [str(k) for k in range(10)]
     assert [g.name for g in answer.groups] == ["high", "low"]
     assert sum(g.n for g in answer.groups) == len(y)
@@ -191,6 +191,7 @@ def test_something_else_is_no_saved_report(tmp_path):
         from_json(path)
 
 
+@pytest.mark.usefixtures("outlined")
 def test_a_number_is_the_same_wherever_the_page_shows_it():
     y, p, _ = cal.datasets.breast_cancer("logistic")
     ids = ["ece", "smece", "bs", "ecce_mad", "cis", "ace"]
@@ -371,6 +372,7 @@ def test_several_models_stand_side_by_side_with_their_differences(two_models):
     assert other["bs"].difference.startswith("+")
 
 
+@pytest.mark.usefixtures("outlined")
 def test_the_page_of_several_models_is_made_again_too(two_models, tmp_path):
     reports, comparisons = two_models
     save(reports, [tmp_path / "r.json", tmp_path / "r.html", tmp_path / "r.md"], comparisons)

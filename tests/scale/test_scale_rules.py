@@ -55,6 +55,7 @@ import calibrary as cal
 from calibrary.base.saved import SavedFileError
 from calibrary.scale import DetectionState, State, VectorState, merged, scan, sql, sums
 from calibrary.scale import table as tables
+from each import amount
 
 RNG = np.random.default_rng
 
@@ -224,7 +225,7 @@ def test_keyed_sums_are_those_of_every_key_alone(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sums, "COMPILED_FROM", compiled_from)
     monkeypatch.setattr(tables, "COMPILED_FROM", compiled_from)
     monkeypatch.setattr(sums, "_MOST_PACKED", 7000)  # so that there are many tables to be merged
-    rng, n = RNG(0), 150_000
+    rng, n = RNG(0), amount(50_000, 150_000)
     p = np.where(rng.random(n) < 0.5, 0.300001, rng.beta(0.5, 0.5, n))  # an atom of many rows
     y, g = (rng.random(n) < p).astype(int), np.where(rng.random(n) < 0.9, 0, rng.integers(1, 300, n))
     w = rng.integers(0, 3, n)

@@ -19,6 +19,7 @@ from calibrary.base.saved import SavedFileError
 from calibrary.scale import State, Store, merged
 from calibrary.scale import store as module
 from calibrary.scale.store_log import WHOLE_EVERY
+from each import amount
 from paths import ROOT
 
 
@@ -284,15 +285,16 @@ def test_damage_is_a_sentence_and_never_a_number(tmp_path: Path, harm: str) -> N
 @pytest.mark.skipif(os.name != "posix", reason="does not apply: processes are forked and killed")
 def test_jobs_that_are_killed_leave_the_last_good_state() -> None:
     """The small form of ``benchmarks/store_kills.py``, whose stored run has hundreds of kills."""
-    asked = ["--kills", "2", "--sources", "6", "--stride", "51", "--seed", "1"]
+    kills, stops = amount(1, 2), amount(1, 2)
+    asked = f"--kills {kills} --sources 6 --stride {amount(80, 51)} --seed 1".split()
     ran = subprocess.run(
         [sys.executable, "-P", str(ROOT / "benchmarks" / "store_kills.py"), *asked], capture_output=True, text=True,
         check=False, env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     found = json.loads(ran.stdout)
-    assert found["kills at random times"] == 2
-    assert found["ends at a step"] >= 2
+    assert found["kills at random times"] == kills
+    assert found["ends at a step"] >= stops
     assert found["failures"] == 0
 
 

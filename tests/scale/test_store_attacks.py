@@ -47,6 +47,7 @@ from calibrary.scale import State, Store, merged, scan, watch
 from calibrary.scale import store_log as log
 from calibrary.scale.store import as_day
 from calibrary.scale.store_log import WHOLE_EVERY
+from each import amount
 from paths import REFERENCE
 
 
@@ -396,7 +397,7 @@ def test_a_reader_beside_writers_reads_until_it_succeeds(tmp_path: Path) -> None
         job.start()
     while len(store.sources()) < 6:
         pass
-    seen = {store.window("all").n for _ in range(40)}
+    seen = {store.window("all").n for _ in range(amount(12, 40))}
     done.set()
     for job in jobs:
         job.join()

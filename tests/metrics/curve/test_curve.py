@@ -17,6 +17,7 @@ from calibrary.maps.base import logit
 from calibrary.maps.reliability import _cells
 from calibrary.metrics.curve.curve_tests import beta_area
 from calibrary.metrics.curve.errors import weighted_percentile
+from each import amount, most
 from golden import arrays, weights_of
 
 Y, C, _ = arrays("binary500")
@@ -344,11 +345,12 @@ def test_the_gamma_pvalue_uses_the_effective_size():
 def test_the_monte_carlo_null_is_reproducible_and_keeps_its_level_for_skewed_confidences():
     rng = np.random.default_rng(6)
     rejected = 0
-    for _ in range(40):
+    runs = amount(15, 40)
+    for _ in range(runs):
         c = rng.beta(8, 1.5, 150)
         y = (rng.random(150) < c).astype(int)
         rejected += own.statistical_beta_calibration_test(y, c, n_resamples=39, rng=rng).pvalue <= 0.05
-    assert rejected <= 7  # 40 draws at 5 %: more than 7 has probability 2e-4; the gamma form rejects about 30
+    assert rejected <= most(runs, 0.05)  # 7 of 40; the gamma form rejects about 30
     one, two = (own.statistical_beta_calibration_test(Y, C, n_resamples=49, rng=1).pvalue for _ in range(2))
     assert one == two
 

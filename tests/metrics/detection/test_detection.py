@@ -10,6 +10,7 @@ import pytest
 
 import calibrary as cal
 import definitions
+from each import amount
 from golden import assert_close, detection_file, parts
 
 IDS = ("average_calibration_error", "d_ece", "laece", "laace", "l1cbod", "egce", "qgc", "sgc")
@@ -476,8 +477,9 @@ def test_null_draws_follow_the_fixed_stream():
 def test_null_draws_are_calibrated_in_the_sense_of_the_link():
     m = cal.matched_detections([1, 1, 0], [0.3, 0.6, 0.95], iou=[0.6, 0.8, 0.0])
     rng = RNG(1)
-    draws = [m.null_draw(rng, "identity") for _ in range(20000)]
-    np.testing.assert_allclose(np.mean([d.iou for d in draws], axis=0), m.score, atol=0.01)
+    runs = amount(5000, 20000)
+    draws = [m.null_draw(rng, "identity") for _ in range(runs)]
+    np.testing.assert_allclose(np.mean([d.iou for d in draws], axis=0), m.score, atol=0.01 * math.sqrt(20000 / runs))
     assert all(((d.iou >= 0) & (d.iou <= 1)).all() for d in draws[:100])
 
 

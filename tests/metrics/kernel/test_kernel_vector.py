@@ -15,6 +15,7 @@ from calibrary.numerics.sums import pair_matrix, pair_median
 from calibrary.numerics.sums import tiles as pair_tiles
 from calibrary.numerics.sums.dirichlet import leave_one_out_shares
 from calibrary.numerics.sums.tiles import LineMatrix, MeanMatrix, TiledMatrix
+from each import amount
 from golden import arrays, assert_close, parts
 
 
@@ -110,9 +111,10 @@ def test_the_middle_distances_of_tiles_are_those_of_the_full_list(metric, k, lis
     if not listed:
         monkeypatch.setattr(pair_median, "_LISTED", 0)
     rng = np.random.default_rng(k)
-    x = np.round(rng.dirichlet(np.ones(k), 160), 2 if k == 3 else 6)
-    mass = rng.integers(1, 4, 160).astype(float)
-    i, j = np.triu_indices(160, 1)
+    n = amount(80, 160)
+    x = np.round(rng.dirichlet(np.ones(k), n), 2 if k == 3 else 6)
+    mass = rng.integers(1, 4, n).astype(float)
+    i, j = np.triu_indices(n, 1)
     d = pdist(x, "cityblock") / 2 if metric == "tv" else pdist(x)
     every = np.sort(np.repeat(d, (mass[i] * mass[j]).astype(int)))
     for rank in (0, 1, len(every) // 3, len(every) // 2, len(every) - 1):

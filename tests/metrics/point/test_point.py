@@ -100,8 +100,9 @@ def test_the_vector_formula_at_two_classes_is_the_binary_one(id, binary_set):
 def test_blocks_of_rows_leave_no_seam():
     y, p = some(40_000, 5, seed=2)
     hot = one_hot(y, 5)
+    few = slice(13_001)  # three blocks of 4,000 rows and a part of one: the definitions take their time
     for id in ("bs", "rps", "nll", "ecd", "pss"):
-        np.testing.assert_allclose(cal.compute(id, y, p), definitions.value(id, y, p), rtol=1e-10)
+        np.testing.assert_allclose(cal.compute(id, y[few], p[few]), definitions.value(id, y[few], p[few]), rtol=1e-10)
     closed_form = (1 / (p * hot).sum(1) - 1 + np.log(p).sum(1)).mean()
     np.testing.assert_allclose(cal.dawid_sebastiani_score(y, p), closed_form, rtol=1e-10)
     np.testing.assert_allclose(cal.pointwise_lp_error(y, p, p=math.inf), np.abs(p - hot).max())
