@@ -92,7 +92,7 @@ def test_weights_and_lenses(monkeypatch):
 
 @pytest.mark.parametrize("world", ["everywhere", "nearly certain", "rare"])
 @pytest.mark.parametrize("id", ["ece", "ecce_mad"])
-def test_merged_cells_near_the_ends_have_the_null_distribution_of_the_fine_ones(id, world, monkeypatch):
+def test_merged_and_wide_cells_have_the_null_distribution_of_the_fine_ones(id, world, monkeypatch):
     rng = np.random.default_rng(5)
     n = 60_000
     draws = {"everywhere": (0.5, 0.5), "nearly certain": (60.0, 1.0), "rare": (0.2, 9.0)}
@@ -101,17 +101,18 @@ def test_merged_cells_near_the_ends_have_the_null_distribution_of_the_fine_ones(
     statistic = as_statistic(id, sample_of(cal.predictions(y, p)), Question())
 
     def null():
-        problem = large.cell_problem(statistic, 4000, np.random.default_rng(1))
-        return len(problem.n), np.sort(problem.draw(None, 4000).values[:, 0])
+        problem = large.cell_problem(statistic, 16_000, np.random.default_rng(1))
+        return len(problem.n), np.sort(problem.draw(None, 16_000).values[:, 0])
 
     few, merged = null()
     monkeypatch.setattr(large, "_merged", lambda cell, view, bins: cell)
+    monkeypatch.setattr(large, "_COARSE", large._GRID)
     many, fine = null()
     assert few < many / 2
     spread = fine.std()
     assert merged.mean() == pytest.approx(fine.mean(), abs=0.12 * spread)
     assert merged.std() == pytest.approx(spread, rel=0.08)
-    assert merged[-200] == pytest.approx(fine[-200], abs=0.2 * spread)
+    assert merged[-800] == pytest.approx(fine[-800], abs=0.2 * spread)
 
 
 def test_cells_are_merged_near_the_ends_only_and_never_across_bins():
@@ -119,7 +120,7 @@ def test_cells_are_merged_near_the_ends_only_and_never_across_bins():
     p = np.concatenate([rng.beta(0.5, 0.5, 30_000), np.zeros(50), np.ones(50)])
     view = cal.predictions((rng.random(len(p)) < p).astype(int), p)
     bins = (p * 40).astype(int)  # two bins within each end
-    before = large._cells(view, bins)
+    before = large._cells(view.c, bins, large._GRID)
     after = large._merged(before, view, bins)
     order = np.argsort(before, kind="stable")
     assert (np.diff(after[order]) >= 0).all()  # still in order of confidence, and whole cells stay whole

@@ -2,10 +2,10 @@
 
 In a cell of n rows the number of events is Binomial(n, q), drawn from the same uniform number for every true
 probability q. A metric's bins and cumulative sums consist of whole cells (no cell lies in two bins), so the only
-approximation is that q is constant inside a cell, whose width is at most 1/240 (1/48 for binned metrics below 20,000
-rows), and sixteen times less near 0 and 1. Inside a cell a cumulative sum varies by its standard deviation divided by
-the root of the number of cells: a sixteenth of the noise or less for any number of rows. Cells are used from a few
-thousand rows on, where there are fewer cells than rows.
+approximation is that q is constant inside a cell, whose width is at most 1/240 (1/48 where the test of a binned metric
+is inverted), and sixteen times less near 0 and 1. Inside a cell a cumulative sum varies by its standard deviation
+divided by the root of the number of cells: a sixteenth of the noise or less for any number of rows. Cells are used from
+a few thousand rows on, where there are fewer cells than rows.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from calibrary.numerics.laws import coupled_counts, normal_quantile
 #: Cells are used from this many rows on.
 LARGE = 2_500
 _COARSE, _GRID, _FINE, _FINEST = Grid(48), Grid(240), Grid(960), Grid(4800)
-#: Up to this many rows, cells of 1/240 would hold only a few rows each. A binned metric is therefore drawn in cells of
-#: 1/48, in which the relative error of a label's variance is 0.0001.
+#: Up to this many rows, cells of 1/240 would hold only a few rows each, and the truths of a binned metric have cells of
+#: 1/48. Its events are drawn in those for any number of rows: the relative error of a label's variance is 0.0001 there.
 _MANY_A_CELL = 20_000
 #: Above this many rows, drawing each row hundreds of times would take minutes.
 _VERY_LARGE = 100_000
@@ -198,24 +198,34 @@ class CellProblem:
         form, options = statistic.entry.cell_value, statistic.question.options
         assert form is not None
         bins = None if form.grouping is None else form.grouping(options).groups(view).index
-        cell = _merged(_cells(view, bins), view, bins)
+        grid = _GRID if bins is None or view.n >= _MANY_A_CELL else _COARSE
+        cell = _merged(_cells(view.c, bins, grid), view, bins)
         self.n: Array = np.bincount(cell, weights=view.weight).astype(np.float64)
         self.c: Array = np.bincount(cell, weights=view.weight * view.c) / self.n
-        self.value = form.value(CellCounts(self.n, self.c, _of_cells(bins, cell, len(self.n))), options)
         self.events: Array = np.bincount(cell, weights=view.weight * view.y).astype(np.float64)
-        self.observed = float(self.value(self.events[None])[0])
+        bin_of = _of_cells(bins, cell, len(self.n))
+        # a bin needs only its sum, which is drawn in wider cells than the truths have
+        self.wide = np.arange(len(self.n)) if bins is None else _cells(self.c, bin_of, _COARSE)
+        self.rows = self._summed(self.n)
+        c, bin_of = self._summed(self.n * self.c) / self.rows, _of_cells(bin_of, self.wide, len(self.rows))
+        self.value = form.value(CellCounts(self.rows, c, bin_of), options)
+        self.observed = float(self.value(self._summed(self.events)[None])[0])
         self.own = own_bins(statistic)
-        self.u = rng.random((n_draws, len(self.n)))
+        self.u = rng.random((n_draws, len(self.rows)))
         self.z = normal_quantile(self.u)
 
     def draw(self, truth: Array | None, n: int) -> Replicated:
         """The metric on n sets of labels drawn from true probabilities (None: from the predictions)."""
-        q = self.c if truth is None else truth
-        return Replicated(self.value(coupled_counts(self.u[:n], self.z[:n], self.n, q))[:, None])
+        q = self._summed(self.n * (self.c if truth is None else truth)) / self.rows
+        return Replicated(self.value(coupled_counts(self.u[:n], self.z[:n], self.rows, q))[:, None])
 
     def theta(self, truth: Array) -> float:
         """The true value of the metric under these true probabilities."""
-        return float(self.value((self.n * truth)[None])[0])
+        return float(self.value(self._summed(self.n * truth)[None])[0])
+
+    def _summed(self, counts: Array) -> Array:
+        """The sums of counts over the cells in which events are drawn."""
+        return np.bincount(self.wide, weights=counts).astype(np.float64)
 
     def lines(self) -> list[Line]:
         """The lines of true probabilities for inversion, one probability for each cell."""
@@ -260,10 +270,9 @@ def _view(statistic: Statistic) -> Predictions | None:
     return view if view.binary and view.n == sample.p.n else None
 
 
-def _cells(view: Predictions, bins: Any) -> Any:
-    """The number of each row's cell, 0, 1, ... in order of confidence; no cell lies in two bins."""
-    grid = _GRID if bins is None or view.n >= _MANY_A_CELL else _COARSE
-    place, _ = grid.locate(view.c)
+def _cells(c: Array, bins: Any, grid: Grid) -> Any:
+    """The number of each confidence's cell, 0, 1, ... in order of confidence; no cell lies in two bins."""
+    place, _ = grid.locate(c)
     key = place if bins is None else place * (int(bins.max()) + 1) + bins
     return _ranked(key)
 
