@@ -125,9 +125,10 @@ def recalibration_gain(
             q = mapped[chosen.word]
             losses[chosen.word] = row_scores(entry, p, q)
             rows.append(before.against(chosen.word, chosen.spoken, q, losses[chosen.word]))
-    of_rows = (tuple(rows), advised(rows, losses, before.mean), before.score, before.ece, before.ece_calibrated)
-    about = (entry.id, p.n, p.k, int(fold.max()) + 1, n_bins, end, before.nearest, before.n_impossible)
-    return RecalibrationGain(*of_rows, *about, skipped, p, mapped)
+    return RecalibrationGain(
+        tuple(rows), advised(rows, losses, before.mean), before.score, before.ece, before.ece_calibrated, entry.id, p.n,
+        p.k, int(fold.max()) + 1, n_bins, end, before.nearest, before.n_impossible, skipped, p, mapped,
+    )  # fmt: skip
 
 
 def at_shares(p: Predictions, shares: Any) -> Predictions:

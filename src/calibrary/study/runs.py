@@ -258,8 +258,8 @@ def _changed(preset: Preset, worlds: Any, n: Any, draws: int | None) -> Preset:
     if draws is not None:
         draws = whole("draws", draws, 2)
         many = {"draws": draws, "null_draws": 4 * draws}
-        sizes, of_classes = (tuple(replace(s, **many) for s in each) for each in (preset.sizes, preset.class_sizes))
-        preset = replace(preset, sizes=sizes, class_sizes=of_classes)
+        of_two, of_classes = (tuple(replace(s, **many) for s in each) for each in (preset.sizes, preset.class_sizes))
+        preset = replace(preset, sizes=of_two, class_sizes=of_classes)
     return preset
 
 
