@@ -74,7 +74,13 @@ def test_errors_of_few_classes_have_a_line_of_their_own():
     p = rng.dirichlet(np.ones(4), 200)
     y = (p.cumsum(axis=1)[:, :-1] < rng.random(200)[:, None]).sum(axis=1)
     names = [line.name for line in lines_of(statistic_of("ece", y, p, lens="class-wise"))]
-    assert names == ["gaps", "own bins", "clear gaps", "logistic"]  # no class is clearly confused with another
+    assert names == [
+        "gaps",
+        "own bins",
+        "marked gaps",
+        "clear gaps",
+        "logistic",
+    ]  # no class is clearly confused with another
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -16,7 +16,8 @@ from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.inference.methods.triangle import unit_test
 from calibrary.lookup.by_name import catalogue, of_metric
 from calibrary.lookup.study_findings import too_few
-from calibrary.metrics.machinery.declare import METHODS, REDRAWING, TESTS, Entry, OwnTest, run_test
+from calibrary.metrics.machinery.declare import METHODS, REDRAWING, TESTS, Entry, run_test
+from calibrary.metrics.machinery.entry import Test
 from calibrary.metrics.machinery.measure import views_of, with_bins
 from calibrary.question import question_of
 
@@ -98,7 +99,7 @@ def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any
 test.__test__ = False  # type: ignore[attr-defined]  # a public function, not a test of pytest's
 
 
-def _say_too_few(entry: Entry, own: OwnTest | None, y_true: Any, options: Mapping[str, Any]) -> None:
+def _say_too_few(entry: Entry, own: Test | None, y_true: Any, options: Mapping[str, Any]) -> None:
     """Warn if there are fewer rows than the review recommends, where that recommendation applies."""
     if own is not None and own.closed_form:  # the review's recommendation is for the formula
         asked_for = {name: options.get(name) for name in own.closed_form} == dict(own.closed_form)
@@ -110,7 +111,7 @@ def _say_too_few(entry: Entry, own: OwnTest | None, y_true: Any, options: Mappin
         warn(said)
 
 
-def _closed_form(own: OwnTest, options: dict[str, Any]) -> dict[str, Any]:
+def _closed_form(own: Test, options: dict[str, Any]) -> dict[str, Any]:
     """For a test that simulates by default, ``method="asymptotic"`` selects its formula."""
     if options.get("method") == "asymptotic" and own.closed_form:
         return {**own.closed_form, **{name: value for name, value in options.items() if name != "method"}}
@@ -136,7 +137,7 @@ def _is_auto(method: Any) -> bool:
     return isinstance(method, str) and method == "auto"
 
 
-def _redrawn(own: OwnTest, keywords: Mapping[str, Any]) -> bool:
+def _redrawn(own: Test, keywords: Mapping[str, Any]) -> bool:
     """Whether an option asks for a hypothesis that only redrawn labels can test."""
     taken = own_options(own.formula)
     asked = (name for name in ("calibration_map", "alternative") if name not in taken)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import Any, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
@@ -29,9 +29,6 @@ from calibrary.metrics.machinery.facts import Alias, Facts, Options
 from calibrary.metrics.machinery.forms import CellForm, Direct, ReplicateForm
 from calibrary.metrics.machinery.option_checks import check_options
 from calibrary.question import LOOKING, Question, question_of, same_setting
-
-if TYPE_CHECKING:
-    from calibrary.metrics.machinery.declare import OwnTest
 
 
 class _Named(TypedDict, total=False):
@@ -556,6 +553,31 @@ def listed(names: tuple[str, ...]) -> str:
     return ", ".join(repr(n) for n in names)
 
 
+class Test(Protocol):
+    """The test of a metric: its formula for one view, and the public function."""
+
+    @property
+    def formula(self) -> Callable[..., Any]: ...
+
+    @property
+    def function(self) -> Callable[..., Any]: ...
+
+    @property
+    def trusted(self) -> Trust: ...
+
+    @property
+    def simulated(self) -> bool: ...
+
+    @property
+    def closed_form(self) -> Mapping[str, Any]: ...
+
+    @property
+    def beside(self) -> str: ...
+
+    def run(self, entry: Entry, data: Data, question: Question) -> Any:
+        """Run the test with its own null distribution."""
+
+
 T = TypeVar("T")
 
 
@@ -614,7 +636,7 @@ ENTRIES: LazyTable[Entry] = LazyTable(index, lambda id: Entry(**indexed_facts(id
 #: The code of every metric, its public function, and the test of those that have one.
 CODES: LazyTable[Code] = LazyTable(index, _declaring)
 FUNCTIONS: LazyTable[Callable[..., Any]] = LazyTable(index, _declaring)
-TESTS: LazyTable[OwnTest] = LazyTable(_tested, _testing)
+TESTS: LazyTable[Test] = LazyTable(_tested, _testing)
 #: What a higher floor shows of a metric's numbers in a notebook: functions of their names.
 PICTURES: list[Callable[[list[str]], Markup | None]] = []
 
