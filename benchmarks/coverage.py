@@ -517,9 +517,7 @@ def page(kept: dict[str, Any]) -> str:
         "`python benchmarks/deciding.py power parts` measures them; `deciding.json` holds the sums. The oracle of an "
         "interval knows the bias and the standard error of the estimate in this simulation, and that of a test the "
         "true probabilities (likelihood ratio); no method for real data can know them. With calibrated predictions the "
-        "share that rejects is the level. A release may not lose more than 5% of a width or a power. The rows of the "
-        "comparison by ecce_mad were measured before its interval allowed for the two sides of the cumulative sum, "
-        "which makes it wider where one of them is unsure.",
+        "share that rejects is the level. A release may not lose more than 5% of a width or a power.",
         beside_oracle.long_table(cells_),
         "## Intervals that became wider",
         "All measured cells in which the default interval is more than 5% wider than before this version's changes. "

@@ -407,7 +407,7 @@ CALLS = {
         plots.reliability_map_data(*sample(s), features(s), n_resamples=9, grid=11).reliability
     ),
     "power": lambda s: cal.power("spiegelhalter", 100 * s, error=0.1, n_resamples=49, rng=0).power,
-    "sample_size": lambda s: int(cal.sample_size("spiegelhalter", 0.08 + 0.03 * s, n_resamples=49)),
+    "sample_size": lambda s: int(cal.sample_size("spiegelhalter", 0.08 + 0.03 * s, n_resamples=199)),
     "scoring_function": lambda s: cal.scoring_function("bs", scale="sum")(0.3 * s, 0.8),
     "study.BiasByConstruction": lambda s: cal.study.BiasByConstruction(2, 1, "power", b=1.0 + s).true_error(norm=1),
     "study.objectives": lambda s: cal.study.objectives(["platt"], worlds=few_worlds(s), n=100, draws=1),

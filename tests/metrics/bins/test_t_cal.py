@@ -199,7 +199,7 @@ def test_the_level_and_the_power(null):
         c = rng.random(150)
         u = rng.random(150)
         for name, truth in (("calibrated", c), ("wrong", c**2)):
-            result = own.t_cal_test(u < truth, c, null=null, n_resamples=amount(99, 299), rng=run)
+            result = own.t_cal_test(u < truth, c, null=null, n_resamples=amount(239, 299), rng=run)
             rejected[name] += result.pvalue <= 0.05
     assert rejected["calibrated"] <= 7 * runs / 60 + 1  # conservative: 5% or fewer expected
     assert rejected["wrong"] >= 0.7 * runs
