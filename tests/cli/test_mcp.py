@@ -404,9 +404,9 @@ def test_a_call_ends_when_the_client_cancels_it_or_goes_away(folder, tmp_path, h
 
 def test_nan_and_infinities_become_null_and_words_in_json():
     pytest.importorskip("mcp")
-    from calibrary.cli.server import _for_json
+    from calibrary.reporting.stored import any_reader
 
-    assert _for_json({"a": np.float64("inf"), "b": [float("nan"), np.int64(3)], "c": (-np.inf, 0.5, "x")}) == {
+    assert any_reader({"a": np.float64("inf"), "b": [float("nan"), np.int64(3)], "c": (-np.inf, 0.5, "x")}) == {
         "a": "inf", "b": [None, 3], "c": ["-inf", 0.5, "x"],
     }  # fmt: skip
 

@@ -48,8 +48,8 @@ def columns_by_role(
     table: FileTable, how: FileLayout, notes: list[str], label_only: bool = False
 ) -> tuple[FileLayout, str, dict[str, list[str]], list[str]]:
     """The label, each model's probability columns, and those beside them: named or guessed, with what a guess says."""
-    named = (how.weight, how.group, how.id, how.model_column, how.class_column, *how.others, table.unit, table.by)
-    beside = list(dict.fromkeys(name for name in named if name))
+    named = (how.weight, how.group, how.id, how.model_column, how.class_column, *how.others)
+    beside = list(dict.fromkeys(name for name in (*named, table.unit or None, table.by or None) if name is not None))
     names, look = list(table.names), functools.cache(lambda: facts_of(first_look(table)))
     label = label_column(names, how.label, notes, look, how.prob, beside)
     for name in beside:
