@@ -36,8 +36,8 @@ plots.plot_reliability(y, p)
 
 # %%
 ece = cal.interval("ece", y, p, rng=0)
-chance = cal.expected_by_chance("ece", y, p, rng=0).mean
-print(f"expected calibration error {ece.estimate:.3f}")
+chance = cal.expected_by_chance("ece", y, p, rng=0).expected_by_chance
+print(f"expected calibration error {ece.value:.3f}")
 print(f"95% interval {ece.low:.3f} to {ece.high:.3f}")
 print(f"a perfectly calibrated model would show about {chance:.3f} on this many rows")
 

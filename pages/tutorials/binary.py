@@ -30,8 +30,8 @@ plots.plot_reliability(y, p)
 # %%
 ece = cal.interval("ece", y, p, rng=0)
 chance = cal.expected_by_chance("ece", y, p, rng=0)
-print(f"ECE {ece.estimate:.3f}, true error between {ece.low:.3f} and {ece.high:.3f}")
-print(f"a calibrated model with these predictions shows {chance.mean:.3f} on average")
+print(f"ECE {ece.value:.3f}, true error between {ece.low:.3f} and {ece.high:.3f}")
+print(f"a calibrated model with these predictions shows {chance.expected_by_chance:.3f} on average")
 print(f"p = {ece.pvalue}")
 
 # %% [markdown]
@@ -63,7 +63,7 @@ print(gain.sentence)
 # %%
 _, q, _ = cal.datasets.breast_cancer("logistic")
 other = cal.interval("ece", y, q, rng=0)
-print(f"ECE {other.estimate:.3f}, true error between {other.low:.3f} and {other.high:.3f}, p = {other.pvalue}")
+print(f"ECE {other.value:.3f}, true error between {other.low:.3f} and {other.high:.3f}, p = {other.pvalue}")
 
 # %% [markdown]
 # Its error is not 0 either, but not larger than expected by chance. That is why the interval starts at 0.

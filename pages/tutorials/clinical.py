@@ -118,7 +118,7 @@ event, risk, _, hospital = cal.datasets.risks()
 measures = ("calibration-in-the-large", "calibration slope", "oe", "auroc")
 for measure in measures:
     part = cal.interval(measure, event, risk, n_resamples=199, rng=0)
-    print(f"{measure:24s} {part.estimate:.2f} (95% CI {part.low:.2f} to {part.high:.2f})")
+    print(f"{measure:24s} {part.value:.2f} (95% CI {part.low:.2f} to {part.high:.2f})")
 
 # %% [markdown]
 # Calibration-in-the-large above 0, and observed over expected events (`oe`) above 1, mean that events are more frequent than predicted. A slope

@@ -40,7 +40,7 @@ for name in ("d_ece", "laece", "oce"):
 
 # %%
 found = cal.interval("d_ece", matches, rng=0)
-print(f"D-ECE {found.estimate:.3f}, true error between {found.low:.3f} and {found.high:.3f}")
+print(f"D-ECE {found.value:.3f}, true error between {found.low:.3f} and {found.high:.3f}")
 
 # %% [markdown]
 # ## Where in the image?

@@ -27,7 +27,7 @@ print(f"right in truth {truth.mean():.1%}, by the judge {judge.mean():.1%}; mean
 
 # %%
 alone = cal.interval("ece", judge, c, rng=0)
-print(f"judge as the truth: ECE {alone.estimate:.3f}, 95% interval {alone.low:.3f} to {alone.high:.3f}")
+print(f"judge as the truth: ECE {alone.value:.3f}, 95% interval {alone.low:.3f} to {alone.high:.3f}")
 exact = cal.expected_calibration_error(truth, c)
 print(f"all 3,000 in truth: ECE {exact:.3f}")
 
@@ -43,9 +43,9 @@ print(found)
 
 # %%
 rows = [
-    ("judge as the truth", alone.estimate, alone.low, alone.high, "#b3402a"),
+    ("judge as the truth", alone.value, alone.low, alone.high, "#b3402a"),
     (f"{n_labels} human labels", found.humans_estimate, *found.humans_only, "#9a9a9a"),
-    ("humans and judge", found.estimate, found.low, found.high, "#2a5fa5"),
+    ("humans and judge", found.value, found.low, found.high, "#2a5fa5"),
 ]
 figure, ax = plt.subplots(figsize=(6.4, 2.4))
 for place, (_, value, low, high, color) in enumerate(rows):
@@ -77,7 +77,7 @@ for name, text in found.rows():
 chance = np.clip(0.4 * np.minimum(c, 1 - c), 0.02, 1)
 chosen = rng.random(n) < chance
 found = cal.judged("ece", np.where(chosen, truth, np.nan), c, judge=judge, inclusion=chance, rng=0)
-print(f"{chosen.sum()} labels: ECE {found.estimate:.3f}, 95% interval {found.low:.3f} to {found.high:.3f}")
+print(f"{chosen.sum()} labels: ECE {found.value:.3f}, 95% interval {found.low:.3f} to {found.high:.3f}")
 
 # %% [markdown]
 # In a terminal, with a file that has a column for each of them, empty in rows without a human label:

@@ -22,7 +22,7 @@ print(f"right {y.mean():.1%}, stated {p.mean():.1%}, {len(set(p.tolist()))} diff
 alone = cal.interval("ece", y, p, rng=0)
 together = cal.interval("ece", y, p, units=answers.question, rng=0)
 for words, found in (("600 rows", alone), ("200 questions", together)):
-    print(f"{words:14s} ECE {found.estimate:.3f}, true error between {found.low:.3f} and {found.high:.3f}")
+    print(f"{words:14s} ECE {found.value:.3f}, true error between {found.low:.3f} and {found.high:.3f}")
 
 # %%
 plots.plot_reliability(y, p)

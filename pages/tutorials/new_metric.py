@@ -31,7 +31,7 @@ print(f"tail gap {tail_gap(y, p):.4f}")
 
 # %%
 chance = cal.expected_by_chance(tail_gap, y, p, n_resamples=199, rng=0)
-print(f"a calibrated model would show about {chance.mean:.4f}")
+print(f"a calibrated model would show about {chance.expected_by_chance:.4f}")
 
 # %% [markdown]
 # ## How sure is the estimate, and is it more than chance?
@@ -41,7 +41,7 @@ print(f"a calibrated model would show about {chance.mean:.4f}")
 
 # %%
 found = cal.interval(tail_gap, y, p, perfect=0.0, n_resamples=199, rng=0)
-print(f"estimate {found.estimate:.4f}, 95% interval {found.low:.4f} to {found.high:.4f} ({found.method})")
+print(f"estimate {found.value:.4f}, 95% interval {found.low:.4f} to {found.high:.4f} ({found.method})")
 print(f"p = {found.pvalue:.3f}")
 
 # %% [markdown]

@@ -29,7 +29,7 @@ after = recalibrate.transform(p[1::2])
 print(recalibrate.map_)
 for words, q in (("before", p[1::2]), ("after", after)):
     found = cal.interval("ece", y[1::2], q, rng=0)
-    print(f"{words:7s} ECE {found.estimate:.3f}, true error between {found.low:.3f} and {found.high:.3f}")
+    print(f"{words:7s} ECE {found.value:.3f}, true error between {found.low:.3f} and {found.high:.3f}")
 
 # %%
 plots.plot_reliability({"before": (y[1::2], p[1::2]), "after": (y[1::2], after)})

@@ -26,7 +26,7 @@ answers, right = asked(n=300, k=5)
 share = (answers[:, 1:] == "same").mean(axis=1)
 naive = cal.interval("ece", right, share, rng=0)
 print(
-    f"ECE of the shares {naive.estimate:.3f}, 95% interval {naive.low:.3f} to {naive.high:.3f}, p = {naive.pvalue:.3f}"
+    f"ECE of the shares {naive.value:.3f}, 95% interval {naive.low:.3f} to {naive.high:.3f}, p = {naive.pvalue:.3f}"
 )
 
 # %% [markdown]

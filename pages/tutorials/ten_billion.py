@@ -47,7 +47,7 @@ big = cal.scale.State()
 big.update(rows, p, sample_weight=np.full(len(p), 50_000))
 print(big)
 found = cal.interval("ece", big, rng=0, n_resamples=199)
-print(f"ECE {found.estimate:.6f}, true error between {found.low:.6f} and {found.high:.6f}")
+print(f"ECE {found.value:.6f}, true error between {found.low:.6f} and {found.high:.6f}")
 
 # %% [markdown]
 # With so many rows every small error is significant, and a p-value is not informative: report the size of the error.

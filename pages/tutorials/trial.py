@@ -55,7 +55,7 @@ patients.groupby("hospital").agg(patients=("died", "size"), deaths=("died", "sum
 found = cal.pooled(patients, label="died", prob="risk", centre="hospital")
 for row in found:
     new = f"{row.prediction_low:.2f} to {row.prediction_high:.2f}"
-    print(f"{row.metric:10s} {row.estimate:6.2f}  mean {row.low:.2f} to {row.high:.2f}  new hospital {new}")
+    print(f"{row.metric:10s} {row.value:6.2f}  mean {row.low:.2f} to {row.high:.2f}  new hospital {new}")
 
 # %%
 plots.plot_forest(found, "oe")
@@ -88,7 +88,7 @@ for _ in range(5):  # the simplest imputation: a risk of a patient with the same
 for metric in ("oe", "cis.slope", "auroc"):
     one = cal.interval(metric, died.astype(int), completed, imputations=True)
     share = f"{one.rubin.fmi:.0%} of the information is missing"
-    print(f"{metric:10s} {one.estimate:.3f} ({one.low:.3f} to {one.high:.3f}), {share}")
+    print(f"{metric:10s} {one.value:.3f} ({one.low:.3f} to {one.high:.3f}), {share}")
 
 # %% [markdown]
 # `cal.evaluate(..., imputations=)` does this for a table of metrics, `cal.imputed_curve` for the calibration curve, and `cal.validate(..., imputations=)` corrects a model that you

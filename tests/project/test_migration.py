@@ -67,7 +67,7 @@ CALLS = [
         "min_count=",
     ),
     (lambda: vars(PLATT.kept()), lambda: vars(PLATT.for_refit()), "for_refit"),
-    (lambda: BAND.readings is BAND.values, lambda: True, "ExpectedByChance.values"),
+    (lambda: BAND.values is BAND.draws, lambda: True, "ExpectedByChance.values"),
     (lambda: POWER.reads, lambda: POWER.mean, "Power.mean"),
     (lambda: POWER.reads_calibrated, lambda: POWER.mean_calibrated, "Power.mean_calibrated"),
     (lambda: cal.inference.ReadingBand, lambda: cal.ExpectedByChance, "calibrary.inference.ExpectedByChance"),

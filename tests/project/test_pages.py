@@ -231,9 +231,8 @@ def test_a_page_that_teaches_begins_with_its_question_and_an_example(page):
     question, _ = rest.split("```", 1)
     assert re.match(r"\s*\*[^*]+[?.]\*", rest), "the question, in italics, below the title"
     assert len(question.split()) < 150, "words before the first example"
-    assert sum(bool(re.search(r"\w", word)) for word in text.split()) <= 1250, (
-        "put what was measured into docs/evidence"
-    )
+    read = [line for line in text.splitlines() if not line.startswith("|")]  # a table is looked up
+    assert len(re.findall(r"\S*\w\S*", "\n".join(read))) <= 1150, "put what was measured into docs/evidence"
 
 
 def test_the_words_that_people_type_are_in_the_glossary():

@@ -148,7 +148,7 @@ def test_the_test_of_a_segment_keeps_its_level():
     assert np.isnan(segment_pvalue(c[:5], rng.random(5) < c[:5], None, None, None))
     unit = np.arange(60) // 2  # rows of a unit share an outcome
     pairs = np.repeat(c[::2], 2)
-    drawn = [np.repeat(rng.random(30) < c[::2], 2) for _ in range(runs)]
+    drawn = [np.repeat(rng.random(30) < c[::2], 2) for _ in range(2000)]
     plain = np.mean([segment_pvalue(pairs, y, None, None, None) <= 0.05 for y in drawn])
     paired = np.mean([segment_pvalue(pairs, y, None, None, unit) <= 0.05 for y in drawn])
     assert plain > 0.12 > paired

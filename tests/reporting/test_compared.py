@@ -144,7 +144,7 @@ def test_colours_follow_the_adjusted_pvalue_also_of_signed_numbers(five):
 def test_estimates_in_the_other_order_are_explained():
     y, a, b = np.arange(80) % 2, np.full(80, 0.5), np.full(80, 0.6)
     c = dict(compare_models(y, {"a": a, "b": b}, metrics=("ece",), n_resamples=99, rng=0))["ece"]
-    odd = replace(c, difference=0.01, low=-0.09, high=-0.02, pvalue_adjusted=0.01)
+    odd = replace(c, value=0.01, low=-0.09, high=-0.02, pvalue_adjusted=0.01)
     assert "the estimates have the other order" in compared.answer([("ece", odd)])[0]
     assert compared.answer([("ece", odd)])[0].startswith("a is better calibrated than b")
     assert compared.better_of("ece", replace(odd, low=0.02, high=0.09)) == "b"
