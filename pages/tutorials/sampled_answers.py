@@ -25,9 +25,7 @@ def asked(n, k, truth=lambda q: q):
 answers, right = asked(n=300, k=5)
 share = (answers[:, 1:] == "same").mean(axis=1)
 naive = cal.interval("ece", right, share, rng=0)
-print(
-    f"ECE of the shares {naive.value:.3f}, 95% interval {naive.low:.3f} to {naive.high:.3f}, p = {naive.pvalue:.3f}"
-)
+print(f"ECE of the shares {naive.value:.3f}, 95% interval {naive.low:.3f} to {naive.high:.3f}, p = {naive.pvalue:.3f}")
 
 # %% [markdown]
 # The model is calibrated: each answer is right with exactly the probability that the model gives it. The usual test says that it is not.

@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 import calibrary as cal
 from calibrary.cli.console import err, out, plain
 from calibrary.cli.taking import taking
-from calibrary.metrics.machinery.cards import Listed, declared, listed_metrics
+from calibrary.metrics.machinery.cards import ListedMetric, declared, listed_metrics
 from calibrary.metrics.machinery.facts import FAMILIES, Alias
 from calibrary.tables.sources import InputError
 
@@ -113,7 +113,7 @@ def list_metrics(given: Any) -> None:
 
 
 #: Columns of the list, each with the smallest width of the terminal at which it is shown.
-_COLUMNS: dict[str, tuple[int, Callable[[Listed], str]]] = {
+_COLUMNS: dict[str, tuple[int, Callable[[ListedMetric], str]]] = {
     "row": (_WIDE, lambda e: str(e.row or "")),
     "id": (0, lambda e: e.id),
     "family": (110, lambda e: e.family),
@@ -125,7 +125,7 @@ _COLUMNS: dict[str, tuple[int, Callable[[Listed], str]]] = {
 }
 
 
-def listing(entries: Iterable[Listed], width: int) -> Table:
+def listing(entries: Iterable[ListedMetric], width: int) -> Table:
     """The list as a table; a narrow terminal gets fewer columns, so that no name is broken."""
     columns = {head: cell for head, (least, cell) in _COLUMNS.items() if width >= least}
     table = Table(box=None, pad_edge=False)
@@ -136,7 +136,7 @@ def listing(entries: Iterable[Listed], width: int) -> Table:
     return table
 
 
-def _wanted(e: Listed, given: Any) -> bool:
+def _wanted(e: ListedMetric, given: Any) -> bool:
     of_detection, ordered = e.family == "detection", "order" in e.needs
     unordered: dict[str | None, bool] = dict.fromkeys(("binary", "multiclass"), not of_detection and not ordered)
     fits_task = {**unordered, None: True, "ordinal": not of_detection, "detection": of_detection}

@@ -77,7 +77,7 @@ def indexed_facts(id: str) -> dict[str, Any]:
     return facts_of(id, record["card"]) | {name: _tuple(value) for name, value in record["lenses"].items()}
 
 
-class Listed(Facts):
+class ListedMetric(Facts):
     """The facts of a metric of the index, for a list that needs no formula."""
 
     @property
@@ -87,9 +87,9 @@ class Listed(Facts):
         return own is not None and "test" in index()[own.default_preset or self.id]["code"]
 
 
-def listed_metrics() -> list[Listed]:
+def listed_metrics() -> list[ListedMetric]:
     """Every metric of the index in the order of the catalogue: by row in Table 2, then in the order of the index."""
-    listed = [Listed(**indexed_facts(id)) for id in index()]
+    listed = [ListedMetric(**indexed_facts(id)) for id in index()]
     return sorted(listed, key=lambda each: math.inf if each.row is None else each.row)
 
 
