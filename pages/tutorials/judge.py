@@ -44,7 +44,7 @@ print(found)
 # %%
 rows = [
     ("judge as the truth", alone.value, alone.low, alone.high, "#b3402a"),
-    (f"{n_labels} human labels", found.humans_estimate, *found.humans_only, "#9a9a9a"),
+    (f"{n_labels} human labels", found.humans.value, *found.humans, "#9a9a9a"),
     ("humans and judge", found.value, found.low, found.high, "#2a5fa5"),
 ]
 figure, ax = plt.subplots(figsize=(6.4, 2.4))

@@ -376,8 +376,9 @@ def test_a_table_of_ten_billion_copies_evaluates(binary):
 
 COMPILED = """
 import numpy as np
+from calibrary.numerics.compiled import compiled
 from calibrary.numerics.compiled.nearest import range_means
-print(range_means(np.arange(4.0), np.arange(4.0), np.arange(2), np.arange(2) + 2))
+print(compiled(range_means)(np.arange(4.0), np.arange(4.0), np.arange(2), np.arange(2) + 2))
 """
 
 
