@@ -76,7 +76,7 @@ print(found.instability.sentence_at(0.3))
 # %%
 def said(metric, digits=2):
     row = found[metric]
-    return f"{row.corrected:.{digits}f} (95% CI {row.low:.{digits}f} to {row.high:.{digits}f})"
+    return f"{row.value:.{digits}f} (95% CI {row.low:.{digits}f} to {row.high:.{digits}f})"
 
 
 paragraph = (

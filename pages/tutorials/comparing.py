@@ -20,7 +20,7 @@ _, logistic, _ = cal.datasets.breast_cancer("logistic")
 # %%
 found = cal.compare("bs", y, bayes, logistic, rng=0)
 print(f"Brier {found.value_a:.4f} and {found.value_b:.4f}")
-print(f"difference {found.difference:.4f} [{found.low:.4f}, {found.high:.4f}], p = {found.pvalue:.3f}")
+print(f"difference {found.value:.4f} [{found.low:.4f}, {found.high:.4f}], p = {found.pvalue:.3f}")
 
 # %% [markdown]
 # ## Is one better calibrated?
@@ -32,7 +32,8 @@ print(f"difference of the true errors between {found.low:.4f} and {found.high:.4
 
 # %% [markdown]
 # The estimate of the ECE is too high, and by a different amount for each model, so that a plain bootstrap of the difference is wrong. The
-# default subtracts the ends of two intervals that each cover the true error; its interval is wider, and it covers the difference.
+# default contains the differences of all pairs of true errors under which the two estimates and their difference are not unusual; its
+# interval is wider, and it covers the difference.
 #
 # ## Where does the difference come from?
 #

@@ -40,7 +40,7 @@ for k in ks:
         samples, y = asked(300, k)
         r = cal.sampled_answers(samples, y, n_resamples=99, rng=i)
         usual = cal.test("ece", y, (samples[:, 1:] == "same").mean(axis=1), n_resamples=99, rng=i)
-        shown[k].append((r.naive_error, r.error, r.expected_error, usual.pvalue, r.pvalue))
+        shown[k].append((r.naive_error, r.value, r.expected_by_chance, usual.pvalue, r.pvalue))
 naive, error, expected, usual, ours = (np.array([[row[i] for row in shown[k]] for k in ks]) for i in range(5))
 for k, a, b in zip(ks, (usual <= 0.05).mean(axis=1), (ours <= 0.05).mean(axis=1), strict=True):
     print(f"{k:2d} samples: called miscalibrated in {a:4.0%} of data sets by the usual test, in {b:4.0%} by ours")
