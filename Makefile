@@ -16,8 +16,7 @@ DBT ?= dbt-core<1.12
 # One thread for each pytest worker: the workers share the cores.
 # Compiled files are kept, because many tests start a process of their own.
 PYTEST := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
-# Each worker begins with a part of the files that lie together, so that what a file or a run needs once is made once.
-PARALLEL := -n auto --dist worksteal
+PARALLEL := -n auto
 # Files with tests that are skipped without PyTorch; of the common suite only the tests that name it.
 COMMON := $(shell find tests -name test_every_metric.py)
 TORCH_TESTS := $(filter-out $(COMMON),$(shell grep -rlE 'importorskip..(torch|calibrary.losses)' tests))
