@@ -9,6 +9,7 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrary as cal
+from calibrary.inference.methods.joint import Joint, Side
 from each import amount
 
 
@@ -132,3 +133,31 @@ def test_several_models_and_the_older_word():
         cal.compare("ece", y, a, b, interval="bc", method="swap")
     with pytest.raises(ValueError, match="n_resamples=9 is too few for the level"):
         cal.compare("ece", y, a, b, n_resamples=9)
+
+
+def side(observed, spread=0.005, **more):
+    draw = np.random.default_rng(0).standard_normal(2000)
+    return Side(observed, np.abs(0.008 * draw), observed + spread * draw, square=False, **more)
+
+
+def test_the_upper_end_of_a_cumulative_sum_has_at_least_the_spread_of_the_sum():
+    usual = side(0.05)
+    above = side(0.05, at_extreme=0.02)
+    (low, high), (same, higher) = usual.accepted(0.05), above.accepted(0.05)
+    assert low == same
+    assert high - 0.05 == pytest.approx(1.96 * usual.error, rel=0.05)
+    assert higher - 0.05 == pytest.approx(1.96 * 0.95 * 0.02, rel=0.05)
+
+
+@pytest.mark.parametrize(("unsure", "observed", "share", "opposed"), [
+    (False, 0.05, 0.65, False),
+    (True, 0.05, 0.65, True),
+    (True, 0.05, 0.45, False),  # the same rows make the difference much more certain
+    (True, 0.012, 0.65, True),  # p = 0.13 if calibrated
+    (True, 0.01, 0.65, False),  # p = 0.21
+    (False, 0.05, 0.85, True),
+])  # fmt: skip
+def test_an_unsure_side_counts_as_opposed(unsure, observed, share, opposed):
+    a, b = side(observed, unsure=unsure), side(0.05)
+    for pair in ((a, b), (b, a)):
+        assert bool(Joint(*pair, share * np.hypot(a.spread, b.spread))._opposed) is opposed
