@@ -9,6 +9,8 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrary as cal
+from calibrary.inference.draw.statistic import as_statistic, read_call
+from calibrary.inference.methods.inversion import error_at_the_extreme, unsure_side
 from calibrary.inference.methods.joint import Joint, Side
 from each import amount
 
@@ -161,3 +163,16 @@ def test_an_unsure_side_counts_as_opposed(unsure, observed, share, opposed):
     a, b = side(observed, unsure=unsure), side(0.05)
     for pair in ((a, b), (b, a)):
         assert bool(Joint(*pair, share * np.hypot(a.spread, b.spread))._opposed) is opposed
+
+
+def test_the_sides_of_a_cumulative_sum_by_hand():
+    c = np.repeat([0.2, 0.6], 50)
+
+    def walked(y):
+        return as_statistic("ecce_mad", *read_call("ecce_mad", y, c, {}), redrawn=True)
+
+    one = walked(np.repeat([1, 0, 1, 0], [20, 30, 29, 21]))  # 10 events too many at .2, then 1 too few
+    assert error_at_the_extreme(one) == pytest.approx(np.sqrt(20 * 0.8**2 + 30 * 0.2**2) / 100)
+    assert not unsure_side(one)
+    two = walked(np.repeat([1, 0, 1, 0], [13, 37, 24, 26]))  # 3 too many, then 6 too few
+    assert unsure_side(two)
