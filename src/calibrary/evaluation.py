@@ -106,8 +106,7 @@ class Evaluation:
         return {**notes, **{id: why for id, why in self.skipped.items() if FAULT in why}}
 
     def __getitem__(self, id: str) -> float:
-        value: float = self.row(id).value
-        return value
+        return self.row(id).value
 
     def row(self, id: str, part: str = "") -> Row:
         """The row of a metric, and of one of its numbers: ``row("cis", "slope")`` or ``row("cis.slope")``.
@@ -319,7 +318,7 @@ def evaluate(
         table_of = functools.partial(evaluate, **same, **inputs)
         one = functools.partial(interval, n_resamples=n_resamples, confidence_level=confidence_level, rng=rng)
         parts = completed(y_true, y_prob, imputations, keywords)
-        return evaluated(parts, table_of, inputs, one if intervals else None, confidence_level)  # type: ignore[no-any-return]
+        return evaluated(parts, table_of, inputs, one if intervals else None, confidence_level)
     data = as_data(y_true, y_prob, keywords)
     question = Question(
         options=inputs, lens=lens, average=average, r=r, weight_type=weight_type, confidence_level=confidence_level,

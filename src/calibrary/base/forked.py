@@ -42,8 +42,7 @@ class Forked(Generic[T]):
             written = pipe.read()
         if not written:
             raise RuntimeError("a process that shared the work ended early, perhaps for lack of memory: use fewer jobs")
-        found: T = pickle.loads(written)
-        return found
+        return pickle.loads(written)
 
     def __enter__(self) -> Forked[T]:
         return self

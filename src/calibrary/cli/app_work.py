@@ -400,8 +400,7 @@ def _answered(command: Any, speaker: Speaker) -> tuple[list[Any], Any]:
     watcher, answer = WATCHER.set(lambda pieces, expected: _progress_for(speaker, pieces, expected)), ANSWERED.set(send)
     try:
         cores = min(os.cpu_count() or 1, 4)
-        found: tuple[list[Any], Any] = replace(command, quiet=True, as_json=True, workers=cores).answered(command.files)
-        return found
+        return replace(command, quiet=True, as_json=True, workers=cores).answered(command.files)
     finally:
         WATCHER.reset(watcher)
         ANSWERED.reset(answer)

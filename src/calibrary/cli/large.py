@@ -54,8 +54,7 @@ class ScannedFile:
     @property
     def y(self) -> NDArray[np.intp]:
         """One label for each row of the state."""
-        labels: NDArray[np.intp] = self.data.y
-        return labels
+        return self.data.y
 
     @property
     def classes(self) -> tuple[str, ...]:

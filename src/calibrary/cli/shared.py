@@ -51,7 +51,7 @@ def load(file: str | list[str], quiet: bool, **options: Any) -> PredictionFile:
         found.refuse_guesses(gated)
     what = "that are invalid" if options.get("drop_invalid") else "with missing values"
     noted([*found.notes, *([f"{found.n_dropped:,} rows {what} were left out"] if found.n_dropped else [])], quiet)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def noted(notes: Iterable[str], quiet: bool) -> None:

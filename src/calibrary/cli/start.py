@@ -48,8 +48,7 @@ def _printed(text: str) -> None:
 
 
 def _surface() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(_SURFACE.read_text(encoding="utf-8"))
-    return found
+    return json.loads(_SURFACE.read_text(encoding="utf-8"))
 
 
 def _command(words: list[str]) -> dict[str, Any] | None:

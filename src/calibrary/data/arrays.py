@@ -119,8 +119,7 @@ def _flags(correct: Any, score: Array) -> Flags:
         swapped = len(score) and np.isin(score, (0.0, 1.0)).all()
         cause = "the two arguments look swapped; call metric(correct, score)" if swapped else "pass True or False"
         raise RefusedError(f"correct[{bad[0]}] = {values[bad[0]]:g} is neither 0 nor 1: {cause}")
-    hit: Flags = values == 1.0
-    return hit
+    return values == 1.0
 
 
 def _overlaps(iou: Any, n: int) -> Array:

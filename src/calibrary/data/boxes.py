@@ -302,8 +302,7 @@ def _ids(given: Any, name: str) -> list[Hashable]:
     listed = as_array(given, name)
     if listed.ndim != 1:
         raise RefusedError(f"{name}={in_sentence(given)}: pass a list of identifiers")
-    ids: list[Hashable] = listed.tolist()
-    return ids
+    return listed.tolist()
 
 
 def _long_enough(values: NDArray[Any], name: str, n: int) -> NDArray[Any]:

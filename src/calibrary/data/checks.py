@@ -50,8 +50,7 @@ def slices(n: int, width: int = 1) -> list[slice]:
 def picked(matrix: Array, column: NDArray[Any]) -> Array:
     """The entry of each row of a contiguous matrix in the given column."""
     n, k = matrix.shape
-    entries: Array = matrix.ravel().take(np.arange(0, n * k, k) + column)
-    return entries
+    return matrix.ravel().take(np.arange(0, n * k, k) + column)
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
@@ -406,16 +405,14 @@ def softmax(logits: Any) -> Array:
     """Probabilities from logits, one row per prediction; safe for large values."""
     z = as_floats(logits, "logits")
     e = np.exp(z - z.max(axis=-1, keepdims=True))
-    result: Array = e / e.sum(axis=-1, keepdims=True)
-    return result
+    return e / e.sum(axis=-1, keepdims=True)
 
 
 def sigmoid(logits: Any) -> Array:
     """P(class 1) from a logit; safe for large values."""
     from scipy.special import expit
 
-    result: Array = expit(as_floats(logits, "logits"))
-    return result
+    return expit(as_floats(logits, "logits"))
 
 
 #: Largest ratio of two weights: beyond it, small weights are lost in the rounding of sums.

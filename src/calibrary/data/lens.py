@@ -247,8 +247,7 @@ def _as_rows(p: Predictions, lens: Lens) -> Predictions:
 def _label_at(p: Predictions, column: Any) -> NDArray[Any]:
     """Whether this class (of each row, or of all rows) occurred. For rows of labels: the share of this class."""
     if p.y.ndim == 1:
-        occurred: NDArray[Any] = (p.y == column).astype(np.intp)
-        return occurred
+        return (p.y == column).astype(np.intp)
     return np.ascontiguousarray(p.y[:, column]) if np.ndim(column) == 0 else picked(p.y, column)
 
 

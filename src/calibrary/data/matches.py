@@ -170,8 +170,7 @@ class Matches:
         return self._count(self.objects.category[known], self.object_weights[known])
 
     def _count(self, category: Indices, weight: Array) -> Array:
-        counts: Array = np.bincount(category, weights=weight, minlength=len(self.categories)).astype(np.float64)
-        return counts
+        return np.bincount(category, weights=weight, minlength=len(self.categories)).astype(np.float64)
 
     @once
     def n_missed(self) -> Array:
@@ -485,8 +484,7 @@ class Matches:
 
     def summed(self, x: Array) -> Array:
         """A number of each detection summed for each image."""
-        total: Array = np.bincount(self.image, x, self.n_images).astype(np.float64)
-        return total
+        return np.bincount(self.image, x, self.n_images).astype(np.float64)
 
     def by_class(self) -> ByCategory:
         """The detections of each category that has any."""

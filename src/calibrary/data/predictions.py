@@ -254,8 +254,7 @@ class Predictions(RenamedFields):
         """Label matrix (N, K) of zeros and ones (or the labels themselves, if they are rows)."""
         if self.y.ndim == 2:
             return self.y.astype(np.float64)
-        hot: Array = (self.y[:, None] == np.arange(self.k)).astype(np.float64)
-        return hot
+        return (self.y[:, None] == np.arange(self.k)).astype(np.float64)
 
     @once
     def residual(self) -> Array:
@@ -294,8 +293,7 @@ class Predictions(RenamedFields):
         """Weighted share of every class among the labels."""
         if self.y.ndim == 2 or self.fractional:
             rows = self.y if self.y.ndim == 2 else np.column_stack([1.0 - self.y, self.y])
-            share: Array = self.mean(rows)
-            return share
+            return self.mean(rows)
         return np.bincount(self.y, weights=self.w, minlength=self.k)[: self.k] / self.total
 
     @property
@@ -306,16 +304,14 @@ class Predictions(RenamedFields):
     @property
     def class_means(self) -> Array:
         """Weighted mean of the probabilities of every class."""
-        means: Array = self.mean(self.p)
-        return means
+        return self.mean(self.p)
 
     @once
     def top(self) -> Indices:
         """The predicted class: the first column with the row's largest probability."""
         if self.probability.ndim == 1:
             return (self.probability > 0.5).astype(np.intp)
-        best: Indices = self.probability.argmax(axis=1)
-        return best
+        return self.probability.argmax(axis=1)
 
     # -- sorted views ---------------------------------------------------------------------------
 
@@ -713,7 +709,7 @@ class Predictions(RenamedFields):
         """The result of ``make``, computed once for these predictions: a fit or a width that several metrics share."""
         if key not in self._memory:
             self._memory[key] = make()
-        return self._memory[key]  # type: ignore[no-any-return]
+        return self._memory[key]
 
     def remember_place(self, key: Hashable, make: Callable[[], T]) -> T:
         """As :meth:`remember`, for a result of the confidences and weights that does not depend on the labels."""

@@ -256,8 +256,7 @@ class RowSample:
     def _chance_of_each(self, truth: Array | None) -> Array:
         chance = _chance(self.p, truth, None)
         table = np.column_stack([1.0 - chance, chance]) if chance.ndim == 1 else chance
-        each: Array = table / table.sum(axis=1, keepdims=True)
-        return each
+        return table / table.sum(axis=1, keepdims=True)
 
     def _of_label_counts(self, drawn: NDArray[np.int64]) -> Replicate:
         """The replicate with each row and label this often."""

@@ -311,8 +311,7 @@ def _not_censored(times: Array, happened: NDArray[np.bool_], w: Array, at: Array
     at_risk = left - events
     stays = 1.0 - np.divide(censored, at_risk, out=np.zeros(len(distinct)), where=at_risk > 0.0)
     before = np.concatenate(([1.0], np.cumprod(stays)))
-    chance: Array = before[np.searchsorted(distinct, at, side="left")]
-    return chance
+    return before[np.searchsorted(distinct, at, side="left")]
 
 
 def _checked(time: Any, event: Any, sample_weight: Any) -> tuple[Array, Indices, Array]:

@@ -78,8 +78,7 @@ class Views:
             if not ((given >= 0).all() and 0.0 < given.max(initial=0.0) < 1e300):
                 raise RefusedError("average contains weights that are negative, infinite or all zero")
             given = given / given.max()
-        total: Array = given / (given.sum() or 1.0)  # no detection at all: no class counts
-        return total
+        return given / (given.sum() or 1.0)  # no detection at all: no class counts
 
     def average(self, values: Array, average: Any) -> Any:
         """Combine one value per view according to ``average``; None gives the array itself."""

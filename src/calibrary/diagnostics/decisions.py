@@ -150,11 +150,9 @@ def _variance(true: Array, false: Array, rate: Array, value: Array, prevalence: 
     For the ratio to the prevalence, ``value`` is subtracted from the contribution of a row with the event.
     """
     if not standardized:
-        plain: Array = true + false * rate**2 - value**2
-        return plain
+        return true + false * rate**2 - value**2
     missed = prevalence - true
-    ratio: Array = (true * (1.0 - value) ** 2 + missed * value**2 + false * rate**2) / prevalence**2
-    return ratio
+    return (true * (1.0 - value) ** 2 + missed * value**2 + false * rate**2) / prevalence**2
 
 
 @dataclass(frozen=True)
@@ -225,8 +223,7 @@ def _acted_on(view: Predictions, t: Array) -> tuple[Array, Array]:
 
 def _pieces(at: Array, before: Array) -> Array:
     """The values at both ends of every piece between adjacent breaks."""
-    ends: Array = np.column_stack([at[:-1], before[1:]]).ravel()
-    return ends
+    return np.column_stack([at[:-1], before[1:]]).ravel()
 
 
 def _area(t: Array, value: Array) -> float:

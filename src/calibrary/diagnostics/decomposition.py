@@ -144,9 +144,9 @@ def score_decomposition(
 
     terms = [split(view) for view in views.views]
     if not views.several:
-        return terms[0]  # type: ignore[no-any-return]
+        return terms[0]
     columns = (views.average(np.array(column), average) for column in zip(*terms, strict=True))
-    return type(terms[0])(*columns)  # type: ignore[no-any-return]
+    return type(terms[0])(*columns)
 
 
 #: The options that apply to one method only.

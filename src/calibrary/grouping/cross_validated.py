@@ -196,8 +196,7 @@ def _square(c: Array, y: Any) -> Array:
 
 
 def _product(c: Array, y: Any) -> Array:
-    product: Array = c * y
-    return product
+    return c * y
 
 
 def bins_of_map(base: str, n_bins: int) -> Intervals:

@@ -82,8 +82,7 @@ class Intervals(Grouping):
 
     def assign(self, c: Any) -> Indices:
         inner = self.edges_[1:-1]
-        index: Indices = inner.searchsorted(c, side="left" if self.closed == "right" else "right")
-        return index
+        return inner.searchsorted(c, side="left" if self.closed == "right" else "right")
 
     def _split(self, view: Predictions) -> Groups:
         if "sorted" not in view.__dict__:
@@ -207,8 +206,7 @@ class Edges(Intervals):
 
     def _cuts(self, view: Predictions) -> Array:
         _refuse_outside(view.c, self.edges[0], self.edges[-1], self.name)
-        cuts: Array = self.edges[1:-1]
-        return cuts
+        return self.edges[1:-1]
 
     def fit_view(self, view: Predictions) -> Self:
         super().fit_view(view)
@@ -281,8 +279,7 @@ class PointsPerBin(Intervals):
             s = view.sorted
             total = np.arange(1.0, view.n + 1.0) if s.w is None else np.cumsum(s.w)
             ends = np.minimum(np.floor(total / (self.points_per_bin * (1 - SLACK))), n - 1)
-            cuts: Array = s.c[np.diff(ends, prepend=0.0) > 0.0]
-            return cuts
+            return s.c[np.diff(ends, prepend=0.0) > 0.0]
         upto = np.arange(1, n) * float(self.points_per_bin)
         if full.ndim:  # a replicate with fewer bins than others has empty bins at the end
             upto = np.where(np.arange(1, n) < full[..., None], upto, np.inf)

@@ -164,8 +164,7 @@ class Groups:
 
     @once
     def share(self) -> Array:
-        share: Array = ratio(self.weight, column(self.view.total))
-        return share
+        return ratio(self.weight, column(self.view.total))
 
     @once
     def residual(self) -> Array:
@@ -205,8 +204,7 @@ class Groups:
             index = np.empty(self.view.n, dtype=np.intp)
             index[self.view.order] = np.repeat(renumber, self._counts)
             return index
-        every: Indices = renumber[self._bins]
-        return every
+        return renumber[self._bins]
 
     def total(self, value: Callable[[Array, NDArray[Any]], NDArray[Any]]) -> Array:
         """Weighted sum over each group of value(c, y), computed for one chunk of rows at a time."""
@@ -300,8 +298,7 @@ class VectorGroups(Groups):
 
 
 def _totals(index: Indices, x: NDArray[Any], n_bins: int) -> Array:
-    total: Any = np.bincount(index, x, minlength=n_bins)
-    return total  # type: ignore[no-any-return]
+    return np.bincount(index, x, minlength=n_bins)  # type: ignore[return-value]
 
 
 def _with_end(starts: Indices, n: int) -> Indices:

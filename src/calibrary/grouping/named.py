@@ -122,8 +122,7 @@ def group(view: Predictions, binning: Any = "width", **options: Any) -> Groups:
     if not view.binary and isinstance(grouping, Intervals):
         return _cells(view, grouping)
     # the object is created here if it is not the user's, which must not be changed
-    found: Groups = grouping.groups(view) if grouping is binning else grouping.fit_view(view)._split(view)
-    return found
+    return grouping.groups(view) if grouping is binning else grouping.fit_view(view)._split(view)
 
 
 def _cells(view: Predictions, grouping: Intervals) -> Groups:

@@ -219,5 +219,4 @@ def _numbered(rows: NDArray[np.int64]) -> Indices:
     """Number of every distinct row, in their lexicographic order."""
     if rows.shape[1] == 1:
         rows = rows[:, 0]  # plain numbers sort faster than rows of one
-    number: Indices = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
-    return number
+    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)

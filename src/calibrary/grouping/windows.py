@@ -62,8 +62,7 @@ class Windows:
         """Mean over each window of |its mean label - the row's own confidence|."""
         fast = self.wy.ndim == 1 and worth_compiling("nearest.range_deviations", 0.1 * len(self))
         moment, sums = prefix_sums(self._wc), compiled(range_deviations) if fast else _range_deviations
-        deviations: Array = sums(self.c, self.below, moment, self.label, self.first, self.last)
-        return deviations
+        return sums(self.c, self.below, moment, self.label, self.first, self.last)
 
     @property
     def number(self) -> float:
@@ -86,16 +85,12 @@ class Windows:
 
     def _mean(self, x: Array) -> Array:
         fast = x.ndim == 1 and worth_compiling("nearest.range_means", 0.02 * len(self))
-        means: Array = (compiled(range_means) if fast else _range_means)(
-            prefix_sums(x), self.below, self.first, self.last
-        )
-        return means
+        return (compiled(range_means) if fast else _range_means)(prefix_sums(x), self.below, self.first, self.last)
 
 
 def _range_means(total: Array, below: Array, first: Indices, last: Indices) -> Array:
     """Weighted mean over every half-open range, from prefix sums of weight x value and of the weights."""
-    means: Array = (total[..., last] - total[..., first]) / (below[last] - below[first])
-    return means
+    return (total[..., last] - total[..., first]) / (below[last] - below[first])
 
 
 def _range_deviations(x: Array, below: Array, moment: Array, center: Array, first: Indices, last: Indices) -> Array:
@@ -103,8 +98,7 @@ def _range_deviations(x: Array, below: Array, moment: Array, center: Array, firs
     turn = np.clip(x.searchsorted(center, "right"), first, last)
     under = center * (below[turn] - below[first]) - (moment[turn] - moment[first])
     over = moment[last] - moment[turn] - center * (below[last] - below[turn])
-    deviations: Array = np.maximum(under + over, 0.0) / (below[last] - below[first])
-    return deviations
+    return np.maximum(under + over, 0.0) / (below[last] - below[first])
 
 
 def prefix_sums(x: Array) -> Array:
@@ -219,8 +213,7 @@ def nearest_windows(view: Predictions, k: int | None = None) -> Windows:
 
     def searched() -> tuple[Indices, Indices]:
         if worth_compiling("nearest.nearest_ranges", 60.0 + 0.2 * len(ties.c)):
-            found: tuple[Indices, Indices] = compiled(nearest_ranges)(ties.c, below, need, 1e-12)
-            return found
+            return compiled(nearest_ranges)(ties.c, below, need, 1e-12)
         return _nearest_ranges(ties.c, below, need, 1e-12)
 
     first, last = view.remember_place(("nearest", need), searched)

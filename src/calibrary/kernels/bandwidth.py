@@ -218,8 +218,7 @@ def adaptive_bandwidth(view: Predictions, kernel: Kernel, h: float) -> Array:
     w = _weights(s)
     f = kernel.sums(s.c, w, w, h)[0]
     log_f = np.log(f)
-    result: Array = h * np.exp(-0.5 * (log_f - np.dot(w, log_f) / w.sum()))
-    return result
+    return h * np.exp(-0.5 * (log_f - np.dot(w, log_f) / w.sum()))
 
 
 def smoothed_labels(

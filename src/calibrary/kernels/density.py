@@ -189,8 +189,7 @@ def reflected_gaussian(t: Array, c: Array, s: float) -> Array:
     near = np.asarray(t - c)[..., None] - image
     far = np.asarray(t + c)[..., None] - image
     phi = KERNELS["gaussian"]
-    total: Array = (phi(near / s) + phi(far / s)).sum(axis=-1) / s
-    return total
+    return (phi(near / s) + phi(far / s)).sum(axis=-1) / s
 
 
 def _exponential(d: Array, h: float) -> Array:
@@ -250,8 +249,7 @@ def dirichlet_log_kernel(points: Array, centers: Array, h: float) -> Array:
 
     alpha = centers / h + 1.0
     log_norm = gammaln(alpha.sum(axis=1)) - gammaln(alpha).sum(axis=1)
-    result: Array = safe_log(points) @ (centers / h).T + log_norm
-    return result
+    return safe_log(points) @ (centers / h).T + log_norm
 
 
 @takes_old_keywords

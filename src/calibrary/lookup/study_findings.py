@@ -344,7 +344,7 @@ def stored() -> dict[str, Any]:
 
 def _unpacked(name: str) -> dict[str, Any]:
     path = files("calibrary") / "datasets" / name
-    return json.loads(gzip.decompress(path.read_bytes()))  # type: ignore[no-any-return]
+    return json.loads(gzip.decompress(path.read_bytes()))
 
 
 def why_not(metric: str) -> str:

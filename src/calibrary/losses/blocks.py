@@ -61,8 +61,7 @@ def summed_over_pairs(
     n = len(of_all[0])
     if n <= rows:
         return work(slice(0, n), *of_rows, *of_all)
-    total: Tensor = _SummedOverPairs.apply(work, rows, len(of_rows), *of_rows, *of_all)
-    return total
+    return _SummedOverPairs.apply(work, rows, len(of_rows), *of_rows, *of_all)
 
 
 class _SummedOverPairs(torch.autograd.Function):  # type: ignore[misc]  # PyTorch is not type-checked
@@ -114,8 +113,7 @@ def at_least_single(x: Tensor) -> Tensor:
     """x in single precision or better: a gradient such as 1/p^2 exceeds 65504, the limit of float16."""
     if torch.finfo(x.dtype).bits >= 32:
         return x
-    single: Tensor = _Single.apply(x)
-    return single
+    return _Single.apply(x)
 
 
 def safe_power(x: Tensor, exponent: float | Tensor) -> Tensor:

@@ -116,7 +116,7 @@ def loss(
         function.__signature__ = _signature(core)
         function.__doc__ = _documented(core, default, lenses, rows)
         LOSSES[metric] = function
-        return function  # type: ignore[no-any-return]
+        return function
 
     return decorate
 

@@ -46,8 +46,7 @@ class CalibrationMap(RenamedFields):
             raise RefusedError(f"c[{where}] = {flat.ravel()[where]:g} is not a probability: pass numbers from 0 to 1")
         if not self.takes_vectors:
             flat = flat.ravel()
-        result: Array = self._evaluate(flat).reshape(given.shape)
-        return result
+        return self._evaluate(flat).reshape(given.shape)
 
     def __call__(self, c: Any) -> Array:
         return self.predict(c)
@@ -77,8 +76,7 @@ class CalibrationMap(RenamedFields):
 def logit(c: Array) -> Array:
     """log c - log(1 - c), with c moved inside (0, 1)."""
     inside = np.clip(c, EPS, 1.0 - EPS)
-    result: Array = np.log(inside) - np.log1p(-inside)
-    return result
+    return np.log(inside) - np.log1p(-inside)
 
 
 class Given(CalibrationMap):

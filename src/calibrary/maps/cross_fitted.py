@@ -102,5 +102,4 @@ def _checked(mapped: Any, map: Any) -> Array:
             f"map={map!r} has no value at some held-out rows, which lie beyond the rows it was fitted to: use a map "
             "defined everywhere, such as 'isotonic', 'beta' or 'platt'"
         )
-    inside: Array = np.clip(q, 0.0, 1.0)
-    return inside
+    return np.clip(q, 0.0, 1.0)

@@ -76,8 +76,7 @@ class HalfEnds(CalibrationMap):
         self.map_ = copy.copy(self.map).fit(moved)
 
     def _evaluate(self, c: Array) -> Array:
-        result: Array = np.asarray(self.map_.predict(inside(c, self.end_)), dtype=np.float64)
-        return result
+        return np.asarray(self.map_.predict(inside(c, self.end_)), dtype=np.float64)
 
 
 def with_ends(map: Any) -> Any:

@@ -62,8 +62,7 @@ def pooled_frequencies(view: Predictions) -> Array:
     from scipy.optimize import isotonic_regression
 
     ties = view.ties
-    fitted: Array = isotonic_regression(ties.wy / ties.w, weights=ties.w).x
-    return fitted
+    return isotonic_regression(ties.wy / ties.w, weights=ties.w).x
 
 
 @dataclass(eq=False)
@@ -153,8 +152,7 @@ class OrderPreserving(LogitMap):
         return np.vstack([_lengths(z, above), -_lengths(-z, below)])
 
     def _log_odds(self, z: Array) -> Array:
-        eta: Array = self.slopes_ @ self._columns(z)
-        return eta
+        return self.slopes_ @ self._columns(z)
 
 
 def _edges(z: Array, w: Array, pieces: int) -> Array:

@@ -72,8 +72,7 @@ class LogitMap(CalibrationMap):
         raise NotImplementedError
 
     def _evaluate(self, c: Array) -> Array:
-        result: Array = scipy.special.expit(self._log_odds(logit(c)))
-        return result
+        return scipy.special.expit(self._log_odds(logit(c)))
 
     def at(self, view: Predictions) -> Array:
         """The map at the distinct confidences of a binary view, ascending."""
@@ -113,10 +112,7 @@ def beta_of(view: Predictions, parameters: str = "abm") -> tuple[float, float, f
         theta = fit_nonnegative(columns, points.wy, points.w, n_slopes)
         return _beta_parameters(theta, n_slopes, parameters), theta @ columns
 
-    found: tuple[float, float, float] = view.remember(
-        ("beta map", parameters), lambda: logits(view, clip=True).fitted(fit)
-    )
-    return found
+    return view.remember(("beta map", parameters), lambda: logits(view, clip=True).fitted(fit))
 
 
 def _beta_parameters(theta: Array, n_slopes: int, parameters: str) -> tuple[float, float, float]:
@@ -203,8 +199,7 @@ class Temperature(CalibrationMap):
             return softmax(self.inverse_ * np.log(np.clip(c, EPS, 1.0 - EPS)))
         if self.n_classes_ != 2:
             raise RefusedError(f"this Temperature was fitted to {self.n_classes_} classes: pass one column for each")
-        result: Array = scipy.special.expit(self.inverse_ * logit(c))
-        return result
+        return scipy.special.expit(self.inverse_ * logit(c))
 
 
 def _binary_temperature(points: Points) -> tuple[Array, Array]:
@@ -331,8 +326,7 @@ class Logits:
                 rows = self._rows(self._near(kinks))
                 q[rows] = scipy.special.expit(log_odds(self.z[rows]))
                 return q
-        result: Array = scipy.special.expit(log_odds(self.z))
-        return result
+        return scipy.special.expit(log_odds(self.z))
 
     def _near(self, kinks: Sequence[float] | Array) -> Any:
         """Which cells have a kink among the nodes of their polynomial."""

@@ -258,8 +258,7 @@ def _nearest_mean(x: Array, y: Array, w: Array, targets: Array) -> Array:
     ends = np.searchsorted(x, targets - reach), np.searchsorted(x, targets + reach, side="right")
     between = np.column_stack(ends).ravel()
     weight, label = (np.add.reduceat(np.append(a, 0.0), between)[::2] for a in (w, w * y))
-    result: Array = label / weight
-    return result
+    return label / weight
 
 
 _REFLECTED = "reflected-gaussian"

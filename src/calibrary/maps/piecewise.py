@@ -182,8 +182,7 @@ class _Piecewise(CalibrationMap):
 
     def _evaluate(self, c: Array) -> Array:
         x = self._axis(c)
-        result: Array = np.mean([curve(x) for curve in self.curves_], axis=0)
-        return result
+        return np.mean([curve(x) for curve in self.curves_], axis=0)
 
 
 def _folds(n: int, n_folds: int, rng: Any) -> Indices:
@@ -226,8 +225,7 @@ class LogitPolygon:
         left, rise = np.concatenate(([0.0], self.knots)), np.cumsum(self.coef[1:])
         level = self.coef[0] + np.concatenate(([0.0], np.cumsum(rise[:-1] * np.diff(left))))
         piece = self.knots.searchsorted(x)
-        result: Array = scipy.special.expit(level[piece] + rise[piece] * (x - left[piece]))
-        return result
+        return scipy.special.expit(level[piece] + rise[piece] * (x - left[piece]))
 
 
 @dataclass

@@ -73,8 +73,7 @@ def shares_of(value: Any, k: int, name: str) -> Array:
         raise RefusedError(f"{name} has {given.size} numbers and there are {k} classes: pass the share of each class")
     if not (given > 0.0).all() or abs(float(given.sum()) - 1.0) > 1e-6:
         raise RefusedError(f"{name}={given.tolist()} must be shares of the classes: numbers above 0 that sum to 1")
-    shares: Array = given / given.sum()
-    return shares
+    return given / given.sum()
 
 
 @dataclass

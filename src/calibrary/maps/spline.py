@@ -47,8 +47,7 @@ class Basis:
         return basis
 
     def __call__(self, x: Array) -> Array:
-        result: Array = _truncated_cubics(x, self.knots) / self.scale[:, None]
-        return result
+        return _truncated_cubics(x, self.knots) / self.scale[:, None]
 
 
 def spline_knots(
@@ -109,8 +108,7 @@ class RestrictedCubicSpline(LogitMap):
         self.basis_, self.coef_ = logits(view, clip=True).fitted(fit, self.kinks_)
 
     def _log_odds(self, z: Array) -> Array:
-        eta: Array = z + self.coef_[0] + self.coef_[1:] @ self.basis_(z)
-        return eta
+        return z + self.coef_[0] + self.coef_[1:] @ self.basis_(z)
 
 
 @dataclass
@@ -172,8 +170,7 @@ class MultinomialSpline(CalibrationMap):
 def log_ratios(p: Array, reference: int) -> Array:
     """log(p_k / p_ref) of the other classes, with probabilities moved inside (0, 1)."""
     logs = np.log(np.clip(p, EPS, 1.0 - EPS))
-    result: Array = np.delete(logs - logs[:, [reference]], reference, axis=1)
-    return result
+    return np.delete(logs - logs[:, [reference]], reference, axis=1)
 
 
 @dataclass
@@ -195,8 +192,7 @@ class Parabola(CalibrationMap):
     def _evaluate(self, c: Array) -> Array:
         d = c - self.centre_
         curve = self.coef_[0] + d * (self.coef_[1] + d * self.coef_[2])
-        result: Array = np.clip(curve, 0.0, 1.0) if self.clip else curve
-        return result
+        return np.clip(curve, 0.0, 1.0) if self.clip else curve
 
 
 @dataclass

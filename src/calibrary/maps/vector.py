@@ -120,14 +120,12 @@ class EnsembleTemperature(VectorMap):
         return softmax(self.inverse_ * logs(p)), p, np.full(p.shape, 1.0 / self.n_classes_)
 
     def _rows(self, p: Array) -> Array:
-        result: Array = np.tensordot(self.shares_, self._parts(p), axes=1)
-        return result
+        return np.tensordot(self.shares_, self._parts(p), axes=1)
 
 
 def logs(p: Array) -> Array:
     """Logarithms of probabilities, moved inside (0, 1)."""
-    result: Array = np.log(np.clip(p, EPS, 1.0 - EPS))
-    return result
+    return np.log(np.clip(p, EPS, 1.0 - EPS))
 
 
 def bias_loss(view: Predictions) -> Callable[[Array], Evaluated]:
@@ -201,8 +199,7 @@ class ClassWise(CalibrationMap):
         q = np.column_stack([curve.predict(column) for curve, column in zip(self.maps_, c.T, strict=True)])
         total = q.sum(axis=1, keepdims=True)
         # if every curve is 0 there, the result is undetermined
-        result: Array = np.divide(q, total, out=np.full(q.shape, 1.0 / self.n_classes_), where=total > 0.0)
-        return result
+        return np.divide(q, total, out=np.full(q.shape, 1.0 / self.n_classes_), where=total > 0.0)
 
 
 def fitted_copy(map: Any, view: Predictions) -> Any:

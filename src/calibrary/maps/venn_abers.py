@@ -138,8 +138,7 @@ def merged(each: list[VennAbersBounds]) -> Array:
     """One probability from the bounds of one map or several: geometric means, which minimize the worst log loss."""
     event = np.exp(np.mean([np.log(b.p1) for b in each], axis=0))
     none = np.exp(np.mean([np.log1p(-b.p0) for b in each], axis=0))
-    result: Array = event / (none + event)
-    return result
+    return event / (none + event)
 
 
 def checked_scores(map: CalibrationMap, c: Any) -> Array:
@@ -229,5 +228,4 @@ def _hull(w: Array, wy: Array) -> list[int]:
     total[0] += 1.0
     events[0] += 1.0
     blocks = isotonic_regression(events / total, weights=total).blocks
-    ends: list[int] = blocks[:0:-1].tolist()
-    return ends
+    return blocks[:0:-1].tolist()

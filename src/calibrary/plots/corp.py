@@ -100,8 +100,7 @@ def _band(some: ConfidenceCells, truth: Array, draws: int, level: float, rng: An
 
     def fit(used: Any, count: Any, events: Any) -> Array:
         fitted = isotonic_regression(events / count, weights=count.astype(float)).x
-        spread: Array = np.interp(some.c, some.c[used], fitted)
-        return spread
+        return np.interp(some.c, some.c[used], fitted)
 
     low, high = pointwise(on_rows_and_labels(fit, some.weight, np.clip(truth, 0, 1), draws, rng), level)
     return np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]

@@ -148,8 +148,7 @@ def _scores_on_top(ax: Any, look: style.Look, data: CumulativeData) -> None:
 
 
 def _scores_at(data: CumulativeData, share: Array) -> Array:
-    scores: Array = data.score[np.clip(np.searchsorted(data.share, share), 1, len(data.share) - 1)]
-    return scores
+    return data.score[np.clip(np.searchsorted(data.share, share), 1, len(data.share) - 1)]
 
 
 def _near_the_ends(score: float) -> str:

@@ -117,8 +117,7 @@ def _grid(view: Predictions, axis: str, limits: tuple[float, float] | None) -> A
     low, high = np.clip(limits, 1e-6, 1 - 1e-6)
     if axis == "linear":
         return np.linspace(low, high, _POINTS)
-    spread: Array = scipy.special.expit(np.linspace(scipy.special.logit(low), scipy.special.logit(high), _POINTS))
-    return spread
+    return scipy.special.expit(np.linspace(scipy.special.logit(low), scipy.special.logit(high), _POINTS))
 
 
 def _span(view: Predictions) -> tuple[float, float]:
@@ -142,8 +141,7 @@ def _null_regret(view: Predictions, t: Array, draws: int, rng: Any) -> Array:
         fitted = isotonic_regression(ones / n, weights=n).x
         return Regret(cost_curve(some.c, n, ones), cost_curve(fitted, n, ones)).at(t)
 
-    mean: Array = on_labels(regret, n.astype(np.int64), np.clip(some.c, 0.0, 1.0), draws, rng).mean(axis=0)
-    return mean
+    return on_labels(regret, n.astype(np.int64), np.clip(some.c, 0.0, 1.0), draws, rng).mean(axis=0)
 
 
 # -- drawing ------------------------------------------------------------------------------------------

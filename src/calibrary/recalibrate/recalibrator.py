@@ -318,8 +318,7 @@ class Recalibrator:
             raise RefusedError(f"the map {self.map_} has no bounds: use 'venn_abers' or 'cross_venn_abers'")
         c = inside(c, fitted.end)
         if len(maps) == 1:
-            found: VennAbersBounds = maps[0].bounds(c)
-            return found
+            return maps[0].bounds(c)
         each = zip(*(map.bounds(column) for map, column in zip(maps, c.T, strict=True)), strict=True)
         return VennAbersBounds(*(np.stack(x, axis=1) for x in each))
 
@@ -570,6 +569,5 @@ def _not_fitted() -> Exception:
     if sys.modules.get("sklearn"):
         from sklearn.exceptions import NotFittedError
 
-        error: Exception = NotFittedError(text)
-        return error
+        return NotFittedError(text)
     return ValueError(text)

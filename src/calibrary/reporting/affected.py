@@ -108,8 +108,7 @@ def tested_segments(context: Context) -> tuple[dict[str, Levels], SegmentsTestRe
     if "segment test" not in context.kept:
         columns = levels_by_name(context.asked.by, context)
         context.kept["segment test"] = columns, *_worst(columns, context)
-    found: tuple[dict[str, Levels], SegmentsTestResult | None, str] = context.kept["segment test"]
-    return found
+    return context.kept["segment test"]
 
 
 def miscalibrated_segments(context: Context) -> list[str]:

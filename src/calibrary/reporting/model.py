@@ -99,42 +99,35 @@ class Report(RenamedFields):
     facts: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        text: str = FORMS["plain"](self)
-        return text
+        return FORMS["plain"](self)
 
     def _repr_html_(self) -> str:
-        fragment: str = FORMS["fragment"](self)
-        return fragment
+        return FORMS["fragment"](self)
 
     @property
     def rejected(self) -> bool | None:
         """Whether the test in the headline rejects calibration; None if no test was made."""
         sampled = next((s.data for s in self.sections if s.key == "sampled"), {})
         found = self.decision if isinstance(self.decision, Mapping) else vars(self.decision) if self.decision else {}
-        rejected: bool | None = sampled.get("rejected", found.get("rejected"))
-        return rejected
+        return sampled.get("rejected", found.get("rejected"))
 
     def tripod(self) -> TripodTable:
         """The items of the TRIPOD+AI checklist that this report answers; the others are "not given"."""
-        table: TripodTable = FORMS["tripod"](self)
-        return table
+        return FORMS["tripod"](self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything on the page as plain dictionaries, figures as SVG: :meth:`from_dict` reproduces the page."""
-        plain: dict[str, Any] = FORMS["dict"](self)
-        return plain
+        return FORMS["dict"](self)
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Report:
         """The report from the result of :meth:`to_dict`, also after it was saved as JSON; its page is the same."""
-        report: Report = FORMS["from_dict"](saved)
-        return report
+        return FORMS["from_dict"](saved)
 
     @checks_options
     def to_html(self, *, interactive: bool = True) -> str:
         """One self-contained page; ``interactive=False`` leaves out the interactive figures."""
-        page: str = FORMS["page"]([self], interactive=interactive)
-        return page
+        return FORMS["page"]([self], interactive=interactive)
 
     @checks_options
     def save(self, *paths: str | Path, interactive: bool = True) -> None:

@@ -77,8 +77,7 @@ class Times:
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        gaps: NDArray[np.bool_] = np.isnat(self.value) if self.dated else np.isnan(self.value)
-        return gaps
+        return np.isnat(self.value) if self.dated else np.isnan(self.value)
 
     def words(self, value: Any) -> str:
         """One time as text: a date, with the hour only if it has one."""

@@ -14,5 +14,4 @@ VERSION = 1
 def schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) that every report in JSON fulfils."""
     text = (files("calibrary.reporting") / "report.schema.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    return json.loads(text)

@@ -137,8 +137,7 @@ class Context:
     @once
     def p(self) -> Predictions:
         """The data as predictions; of a detector, its detections."""
-        read: Predictions = self.data.read_as("predictions", "a report")
-        return read
+        return self.data.read_as("predictions", "a report")
 
     @once
     def headline_view(self) -> tuple[Predictions, str]:

@@ -348,8 +348,7 @@ def _plain(values: Any, name: str) -> list[Any]:
             values = values.cast(short)
         except pa.ArrowInvalid as error:
             raise RefusedError(_too_fine(values[0], name)) from error
-    found: list[Any] = values.to_pylist()
-    return found
+    return values.to_pylist()
 
 
 def as_column(name: str, values: list[Any]) -> Any:

@@ -358,8 +358,7 @@ class State(files.MergeableRows, kind="cells", written=SavedCells):
     @property
     def event(self) -> Hashable | None:
         """The label to which the probability refers, if labels have names."""
-        event: Hashable | None = self.labels[-1] if self.labels else self.pos_label
-        return event
+        return self.labels[-1] if self.labels else self.pos_label
 
     def copy(self) -> Self:
         """Another state with the same rows."""

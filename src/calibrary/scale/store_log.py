@@ -130,8 +130,7 @@ class FsspecFolder:
         return f"{self.root}/{name}" if name else self.root
 
     def read(self, name: str) -> bytes:
-        content: bytes = self.system.cat_file(self._at(name))
-        return content
+        return self.system.cat_file(self._at(name))
 
     def write(self, name: str, content: bytes) -> None:
         self.system.makedirs(self._at(name).rpartition("/")[0], exist_ok=True)
@@ -419,8 +418,7 @@ def _written(now: Snapshot, change: Change) -> bytes:
 
 def _plain(content: dict[str, Any]) -> dict[str, Any]:
     """The value in JSON's types, so that the digest is the same after writing and reading."""
-    made: dict[str, Any] = json.loads(json.dumps(content))
-    return made
+    return json.loads(json.dumps(content))
 
 
 def days_of(files: Iterable[StoredFile]) -> list[str]:

@@ -258,7 +258,7 @@ def entropy_parts(p: Array) -> Array:
 
     def entropy(q: Array) -> Array:
         parts: Array = scipy.special.entr(q) + (scipy.special.entr(1.0 - q) if q.shape[-1] == 1 else 0.0)
-        return parts.sum(axis=-1)  # type: ignore[no-any-return]
+        return parts.sum(axis=-1)
 
     total, aleatoric = entropy(p.mean(axis=1)), entropy(p).mean(axis=1)
     return np.column_stack([total, aleatoric, np.maximum(total - aleatoric, 0.0)])

@@ -178,10 +178,9 @@ class _GroupCells:
     @once
     def total(self) -> Array:
         """The weight of each cell."""
-        total: Array = np.bincount(self.at.ravel(), np.repeat(self.weight, self.at.shape[1]), len(self.group)).astype(
+        return np.bincount(self.at.ravel(), np.repeat(self.weight, self.at.shape[1]), len(self.group)).astype(
             np.float64
         )
-        return total
 
     @once
     def share(self) -> Array:

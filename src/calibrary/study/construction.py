@@ -236,8 +236,7 @@ def one_view(p: Predictions, lens: str | Lens, verb: str) -> Predictions:
         raise RefusedError(
             f"lens={lens!r} gives several sets of confidences: {verb} one at a time, with lens='binary' or 'top-label'"
         )
-    view: Predictions = views.views[0]
-    return view
+    return views.views[0]
 
 
 def _inside(view: Predictions) -> tuple[Array, Array, Array]:

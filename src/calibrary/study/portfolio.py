@@ -409,8 +409,7 @@ def _number(id: str) -> Number:
 
 @functools.cache
 def _truth(world: Any) -> Errors:
-    found: Errors = world.truth()
-    return found
+    return world.truth()
 
 
 def _read(

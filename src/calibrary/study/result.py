@@ -41,7 +41,7 @@ class StudyResult:
     @property
     def about(self) -> Mapping[str, Any]:
         """Version, preset, seed, shards made and in all, CPU seconds."""
-        return self.found["about"]  # type: ignore[no-any-return]
+        return self.found["about"]
 
     @property
     def names(self) -> list[str]:
@@ -76,12 +76,12 @@ class StudyResult:
 
     def summary(self) -> dict[str, Any]:
         """All results as plain dictionaries, as :meth:`save` writes them."""
-        return json.loads(json.dumps(self.found))  # type: ignore[no-any-return]
+        return json.loads(json.dumps(self.found))
 
     def row(self, name: str, n: int) -> dict[str, Any]:
         """The results of one value at one of the study's sample sizes."""
         try:
-            return self.found["sizes"][str(n)][name]  # type: ignore[no-any-return]
+            return self.found["sizes"][str(n)][name]
         except KeyError:
             known = self.found["sizes"].get(str(n), self.found["numbers"])
             raise ValueError(f"{name!r} was not studied at n={n}: {suggest(name, known)}") from None

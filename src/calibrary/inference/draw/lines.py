@@ -130,7 +130,7 @@ def _line(view: Predictions, direction: Array, lift: Callable[[Array], Array]) -
 
 def view_of_lines(statistic: Statistic) -> tuple[Predictions, Callable[[Array], Array]]:
     """The view in which directions are constructed, and the function from its truths to class probabilities."""
-    return statistic.remember("lines", lambda: _view_of_lines(statistic))  # type: ignore[no-any-return]
+    return statistic.remember("lines", lambda: _view_of_lines(statistic))
 
 
 def _view_of_lines(statistic: Statistic) -> tuple[Predictions, Callable[[Array], Array]]:
@@ -151,8 +151,7 @@ def _counting(statistic: Statistic, p: Predictions) -> NDArray[np.bool_]:
     """The classes of each row for which the view's outcome is 1."""
     assert statistic.entry is not None
     if statistic.entry.lens_for(p, statistic.question).name == "top-label":
-        mask: NDArray[np.bool_] = np.arange(p.k) == p.top[:, None]
-        return mask
+        return np.arange(p.k) == p.top[:, None]
     columns = [
         views_of(statistic.entry, p.relabeled(np.full(p.n, k, dtype=np.intp)), statistic.question).views[0].y
         for k in range(p.k)
@@ -257,8 +256,7 @@ def _shrunk_to_mean(gap: Array, noise: Array, share: Array) -> Array:
     middle = float(share @ np.abs(gap))
     spread = float(share @ (np.abs(gap) - middle) ** 2)
     kept = max(0.0, 1.0 - float(share @ noise) / spread) if spread > 0.0 else 1.0
-    result: Array = np.sign(gap) * (middle + kept * (np.abs(gap) - middle))
-    return result
+    return np.sign(gap) * (middle + kept * (np.abs(gap) - middle))
 
 
 def _clear(gap: Array, noise: Array, share: Array) -> Array:
@@ -268,8 +266,7 @@ def _clear(gap: Array, noise: Array, share: Array) -> Array:
     Without this direction the lower end of the interval would be too high.
     """
     square = gap**2  # 0 also for a gap below 1e-162
-    result: Array = gap * np.maximum(0.0, 1.0 - noise / np.where(square == 0.0, 1.0, square))
-    return result
+    return gap * np.maximum(0.0, 1.0 - noise / np.where(square == 0.0, 1.0, square))
 
 
 def _marked(gap: Array, noise: Array, share: Array) -> Array:
@@ -277,8 +274,7 @@ def _marked(gap: Array, noise: Array, share: Array) -> Array:
 
     The estimate is then larger than for an equal error in all bins, because the other bins add their noise to it.
     """
-    result: Array = np.where(gap**2 > 4.0 * noise, gap, 0.0)
-    return result
+    return np.where(gap**2 > 4.0 * noise, gap, 0.0)
 
 
 def _gaps(view: Predictions, total: float, bins: Grouping, reshaped: Reshaped = _as_seen) -> Array:
@@ -318,8 +314,7 @@ def _confused(view: Predictions, total: float) -> Array:
     share = np.where((share > 0.0) & (share**2 > 4.0 * variance), share, 0.0)
     np.fill_diagonal(share, 0.0)
     np.fill_diagonal(share, np.maximum(1.0 - share.sum(axis=1), 0.0))
-    moved: Array = view.p @ (share / share.sum(axis=1, keepdims=True)) - view.p
-    return moved
+    return view.p @ (share / share.sum(axis=1, keepdims=True)) - view.p
 
 
 def _logistic(view: Predictions) -> Array | None:

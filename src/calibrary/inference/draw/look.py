@@ -46,8 +46,7 @@ class Look:
 
     @property
     def residual(self) -> Array:
-        result: Array = self.w * (self.view.y - self.c)
-        return result
+        return self.w * (self.view.y - self.c)
 
     @property
     def total(self) -> float:
@@ -56,8 +55,7 @@ class Look:
     @property
     def spread(self) -> Array:
         """Variance of each row's label."""
-        result: Array = self.c * (1.0 - self.c)
-        return result
+        return self.c * (1.0 - self.c)
 
     @property
     def design_effect(self) -> float:

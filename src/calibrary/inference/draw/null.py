@@ -219,8 +219,7 @@ def as_redrawing(method: Any, **settings: Any) -> MonteCarlo:
         refuse_settings_beside(method, settings)
         return method
     one_of("method", str(method).replace("_", "-"), tuple(METHODS))
-    found: Any = METHODS[str(method).replace("_", "-")](**settings)
-    return found  # type: ignore[no-any-return]
+    return METHODS[str(method).replace("_", "-")](**settings)
 
 
 def _mapped(calibration_map: Any, sample: Sample) -> Array:

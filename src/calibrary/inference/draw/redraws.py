@@ -184,8 +184,7 @@ def _root_of_correlation(look: Look) -> Array:
     sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     sd[sd == 0.0] = 1.0  # a class of probability 0 has no variance
     values, vectors = np.linalg.eigh(np.clip(covariance / np.outer(sd, sd), -1.0, 1.0))
-    root: Array = (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    return root
+    return (vectors * np.sqrt(np.maximum(values, 0.0))).T
 
 
 def _flips(look: Look, n_resamples: int, rng: np.random.Generator) -> Null:
@@ -223,8 +222,7 @@ def largest_of_flips(parts: Array, n_resamples: int, rng: Any, law: UnitLaw) -> 
         np.abs((2.0 * source.integers(0, 2, (size, len(parts))) - 1.0) @ parts).max(axis=1, initial=0.0)
         for size in chunks(n_resamples, len(parts))
     ]
-    largest: Array = np.concatenate(drawn) * law.scale(source, n_resamples)
-    return largest
+    return np.concatenate(drawn) * law.scale(source, n_resamples)
 
 
 def law_of_look(look: Look) -> UnitLaw:
@@ -236,8 +234,7 @@ def law_of_look(look: Look) -> UnitLaw:
 
 def some_of(table: Array, n: int, rng: np.random.Generator) -> Array:
     """Rows of a table drawn with replacement."""
-    drawn: Array = table[rng.integers(0, len(table), n)]
-    return drawn
+    return table[rng.integers(0, len(table), n)]
 
 
 def widened(flipped: Array, own: Array, look: Look, law: UnitLaw) -> Array:
@@ -260,8 +257,7 @@ def of_classes_by_unit(look: Look, unit: Indices, n: int) -> Array:
     p = look.p
     assert p is not None
     member = scipy.sparse.csr_array((p.weight, (unit, np.arange(p.n))), shape=(n, p.n))
-    result: Array = member @ ((p.y[:, None] == np.arange(p.k)) - p.p)
-    return result
+    return member @ ((p.y[:, None] == np.arange(p.k)) - p.p)
 
 
 def chunks(n_resamples: int, numbers: int) -> Iterator[int]:
@@ -308,8 +304,7 @@ def _groups(look: Look, member: NDArray[np.intp] | None) -> tuple[Array, Array, 
     n = int(member.max()) + 1
 
     def total(x: Array) -> Array:
-        result: Array = np.bincount(member, x, n).astype(np.float64)
-        return result
+        return np.bincount(member, x, n).astype(np.float64)
 
     size = total(look.w)
     scale = total(look.w**2) / np.where(size > 0.0, size, 1.0) if look.importance else np.ones(n)
@@ -323,8 +318,7 @@ def _beyond_binomial(k: Array, mean: Array, n: Array, alpha: float) -> NDArray[n
     k_up, k_down = np.where(some, k, 1.0), np.where(fewer, k, 0.0)
     up = np.where(some, beta(k_up, np.maximum(n - k_up, 0.0) + 1.0, q), 1.0)
     down = np.where(fewer, beta(np.maximum(n - k_down, 1e-9), k_down + 1.0, 1.0 - q), 1.0)
-    result: NDArray[np.bool_] = np.minimum(up, down) <= alpha / 2.0
-    return result
+    return np.minimum(up, down) <= alpha / 2.0
 
 
 def _beyond_flips(
@@ -346,5 +340,4 @@ def _beyond_flips(
     # a group of few units has only a few different signs: it is never beyond chance
     enough = (parts != 0.0).sum(axis=0) >= _LEAST_UNITS
     bound = np.quantile(largest_of_flips(each[:, enough], _DRAWS, rng, law), 1.0 - alpha)
-    result: NDArray[np.bool_] = enough & (np.abs(each.sum(axis=0)) * sure > bound)
-    return result
+    return enough & (np.abs(each.sum(axis=0)) * sure > bound)

@@ -49,8 +49,7 @@ class Replicated:
     @property
     def n_failed(self) -> NDArray[np.intp]:
         """The number of failed replicates for each value."""
-        count: NDArray[np.intp] = np.isnan(self.values).sum(axis=0)
-        return count
+        return np.isnan(self.values).sum(axis=0)
 
     def say_failures(self) -> None:
         """Warn if a replicate failed, with the first reason."""
@@ -75,8 +74,7 @@ class BlockPath:
 
     def __call__(self, replicate: Any) -> Array:
         """The values on one replicate."""
-        value: Array = self.values(Block([replicate]))[0]
-        return value
+        return self.values(Block([replicate]))[0]
 
 
 def one_by_one(value: Callable[[Any], Any]) -> BlockPath:
@@ -328,8 +326,7 @@ def alpha_of(confidence_level: float) -> float:
 
 def monte_carlo_error(pvalue: Array, n_resamples: Any) -> Array:
     """Standard error of a Monte Carlo p-value."""
-    error: Array = np.sqrt(pvalue * (1.0 - pvalue) / (n_resamples + 1.0))
-    return error
+    return np.sqrt(pvalue * (1.0 - pvalue) / (n_resamples + 1.0))
 
 
 def as_given(values: NDArray[Any], scalar: bool) -> Any:

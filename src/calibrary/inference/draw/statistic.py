@@ -109,7 +109,7 @@ class Statistic:
         """The statistic for replicates in which only labels change, so that more can be computed in advance."""
         if self.entry is None or self.entry.fixed is None:
             return self
-        return self.remember("redrawn", self._of_redrawn)  # type: ignore[no-any-return]
+        return self.remember("redrawn", self._of_redrawn)
 
     def _of_redrawn(self) -> Statistic:
         assert self.entry is not None

@@ -105,8 +105,7 @@ class TwoSets:
         kinds, m = self.weighting.kinds, self.weighting.n_target
 
         def draw(rng: np.random.Generator) -> Array:
-            total: Array = rng.multinomial(m, law) @ kinds
-            return total
+            return rng.multinomial(m, law) @ kinds
 
         return draw
 
@@ -127,8 +126,7 @@ class TwoSets:
 
 def _added(place: Indices, each: Array, n: int) -> Array:
     """The sum of the values at each of n indices."""
-    total: Array = np.bincount(place, each, minlength=n).astype(np.float64, copy=False)
-    return total
+    return np.bincount(place, each, minlength=n).astype(np.float64, copy=False)
 
 
 def _weighted(p: Predictions, w: Array) -> Predictions:

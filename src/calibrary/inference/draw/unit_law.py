@@ -75,14 +75,12 @@ class UnitLaw:
         """Random factors that turn normal sums into Student's t: the square root of df over a chi-squared number."""
         if not self.df < 1e6:
             return np.ones(size)
-        drawn: Array = np.sqrt(self.df / rng.chisquare(self.df, size))
-        return drawn
+        return np.sqrt(self.df / rng.chisquare(self.df, size))
 
     def factors(self, rng: np.random.Generator, size: int = 1) -> Array:
         """Random factors of the units' residuals, one row for each draw, whose sums vary as under calibration."""
         if self.weights is None:
-            signs: Array = self.scale(rng, size)[:, None] * (2.0 * rng.integers(0, 2, (size, self.n)) - 1.0)
-            return signs
+            return self.scale(rng, size)[:, None] * (2.0 * rng.integers(0, 2, (size, self.n)) - 1.0)
         copies: Array = rng.multinomial(self.n, self.weights, size) - self.n * self.weights
         copies *= UnitLaw(self.n, max(self.by_size - 1.0, 2.0)).scale(rng, size)[:, None]
         return copies * math.sqrt(self.n / (self.n - 1.0))

@@ -99,8 +99,7 @@ def _normal(statistic: Statistic, level: float, error: Array, law: str = "a mean
 
 def _one_view(statistic: Statistic) -> Predictions:
     assert statistic.entry is not None
-    view: Predictions = views_of(statistic.entry, statistic.sample.p, statistic.question).views[0]
-    return view
+    return views_of(statistic.entry, statistic.sample.p, statistic.question).views[0]
 
 
 def own_pvalue(statistic: Statistic) -> float:
@@ -138,8 +137,7 @@ def row_losses(statistic: Statistic) -> Array | None:
 
 def is_mean_of_rows(statistic: Statistic) -> bool:
     """Whether the metric is the mean of the finite losses of rows; the losses themselves are not kept."""
-    found: bool = statistic.remember("mean of rows", lambda: row_losses(statistic) is not None)
-    return found
+    return statistic.remember("mean of rows", lambda: row_losses(statistic) is not None)
 
 
 def _mean_of_rows(statistic: Statistic, level: float) -> Estimate:
@@ -411,8 +409,7 @@ def _profile(
         slopes = [row[fields.index("slope")] for row in both] if "slope" in fields else []
         return np.array(both), _steepest(result, slopes) * points.z
 
-    found: Array = logits(view, clip=_clips(statistic)).fitted(ends)
-    return found
+    return logits(view, clip=_clips(statistic)).fitted(ends)
 
 
 def _pvalue_of_part(statistic: Statistic) -> float:

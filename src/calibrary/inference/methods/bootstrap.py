@@ -163,8 +163,7 @@ def _corrected(theta: float, values: Array, a: float, acceleration: float) -> Ar
     if not np.isfinite(z0):
         return None
     z = z0 + scipy.special.ndtri(np.array([a, 1.0 - a]))
-    shares: Array = scipy.special.ndtr(z0 + z / (1.0 - acceleration * z))
-    return shares
+    return scipy.special.ndtr(z0 + z / (1.0 - acceleration * z))
 
 
 def _acceleration(left_out: Array, times: Array) -> float:

@@ -121,7 +121,7 @@ def as_way(method: Any, statistic: Statistic, **settings: Any) -> Way:
         if grouped and not isinstance(method, Bootstrap):
             raise RefusedError(f"{type(method).__name__} draws rows one by one: with units or blocks use method='auto'")
         refuse_settings_beside(method, settings)
-        return method  # type: ignore[no-any-return]
+        return method
     one_of("method", method, METHODS)
     if grouped:
         if method == "inversion":

@@ -246,8 +246,7 @@ def _square(x: Array, center: float, spread: float) -> Array:
     away = x - center
     if not spread > slack(center):
         return np.where(np.abs(away) <= slack(center), 0.0, np.inf)
-    result: Array = (away / spread) ** 2
-    return result
+    return (away / spread) ** 2
 
 
 @dataclass(frozen=True)

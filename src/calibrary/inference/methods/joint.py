@@ -86,8 +86,7 @@ class Side:
             return t + noise * self.by_chance
         s = max(math.sqrt(noise) * self.by_chance / _FOLDED, 1e-300)
         u = np.minimum(t / s, 40.0)
-        folded: Array = s * _FOLDED * np.exp(-(u**2) / 2.0) + t * (1.0 - 2.0 * scipy.special.ndtr(-u))
-        return folded
+        return s * _FOLDED * np.exp(-(u**2) / 2.0) + t * (1.0 - 2.0 * scipy.special.ndtr(-u))
 
     def grid(self, low: float, high: float) -> Array:
         """True errors between two, closer together near 0, where the curve is flat."""

@@ -76,8 +76,7 @@ def _share_above(x: Array) -> Array:
     """For each value, the share of values at least as large; values that differ by rounding only count as equal."""
     known = np.sort(x[~np.isnan(x)])
     below = np.searchsorted(known, x - slack(x), side="left")
-    share: Array = np.where(np.isnan(x), 1.0, (len(known) - below) / max(1, len(known)))
-    return share
+    return np.where(np.isnan(x), 1.0, (len(known) - below) / max(1, len(known)))
 
 
 def step_down_max_t(observed: Array, values: Array, alternatives: list[str]) -> tuple[Array, Array]:

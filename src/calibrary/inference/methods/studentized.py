@@ -60,8 +60,7 @@ class Scores:
         """The standard error of the mean of the contributions."""
         if self.n <= 1.0:
             return np.full(self.each.shape[1], np.nan)
-        error: Array = self.unit * np.sqrt(self.powers[2] / (self.n * (self.n - 1.0)))
-        return error
+        return self.unit * np.sqrt(self.powers[2] / (self.n * (self.n - 1.0)))
 
     @property
     def skewness(self) -> Array:
@@ -172,8 +171,7 @@ def _with_few_surprises(statistic: Statistic, low: Array, high: Array, alpha: fl
 
     def truth(shift: float) -> Array:
         q = scipy.special.expit(odds + shift)
-        chance_of_one: Array = np.where(p.c < 0.5, q, 1.0 - q)
-        return chance_of_one
+        return np.where(p.c < 0.5, q, 1.0 - q)
 
     fewest, most = math.floor(seen + 1e-9), math.ceil(seen - 1e-9)
     try:

@@ -294,8 +294,7 @@ class Slope:
         """The largest share of its bound that a direction needs, for each intercept; at most 1 is allowed."""
         p = scipy.special.expit(intercepts[:, None] + slope * self.z)
         away = self.seen - (p * self.rows) @ self.w.T
-        needed: Array = np.maximum(away / self.ends[:, 0], -away / self.ends[:, 1]).max(axis=1)
-        return needed
+        return np.maximum(away / self.ends[:, 0], -away / self.ends[:, 1]).max(axis=1)
 
     def allowed(self, slope: float) -> bool:
         """Whether some intercept is allowed with this slope."""

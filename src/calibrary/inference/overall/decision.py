@@ -258,8 +258,7 @@ def _reflected_gaussian() -> Array:
     x = (np.arange(PLACES) + 0.5) / PLACES
     images = [x, -x, 2.0 - x, x - 2.0, x + 2.0]
     kernel: Array = sum((np.exp(-0.5 * ((x[:, None] - at) / WIDTH) ** 2) for at in images), np.zeros((PLACES, PLACES)))
-    result: Array = kernel / kernel.sum(axis=1, keepdims=True)
-    return result
+    return kernel / kernel.sum(axis=1, keepdims=True)
 
 
 # -- the decision ------------------------------------------------------------------------------------
@@ -309,8 +308,7 @@ def _decided(
 
 def certain_cases(look: Look) -> NDArray[np.bool_]:
     """A mask of the rows with a probability of exactly 0 or 1."""
-    result: NDArray[np.bool_] = (look.c == 0.0) | (look.c == 1.0)
-    return result
+    return (look.c == 0.0) | (look.c == 1.0)
 
 
 def _wrong_and_certain(look: Look) -> NDArray[np.bool_]:
@@ -319,8 +317,7 @@ def _wrong_and_certain(look: Look) -> NDArray[np.bool_]:
     The label 1 with a probability below 1e-16 also differs from it by 1.0 after rounding, but it was not stated to be
     impossible.
     """
-    wrong: NDArray[np.bool_] = certain_cases(look) & (np.abs(look.view.y - look.c) >= 1.0)
-    return wrong
+    return certain_cases(look) & (np.abs(look.view.y - look.c) >= 1.0)
 
 
 def _certain_row(look: Look, statistics: int) -> DecisionRow:
@@ -399,8 +396,7 @@ def _detectable(look: Look, read: _Reading, null: Array, alpha: float, rng: np.r
 
     def largest(table: Array) -> Array:
         z = (table - center)[:, tested] / spread[tested]
-        result: Array = np.where(tails[tested] == "two-sided", np.abs(z), z).max(axis=1)
-        return result
+        return np.where(tails[tested] == "two-sided", np.abs(z), z).max(axis=1)
 
     bound = np.quantile(largest(null), 1.0 - alpha)
     odds = logit(np.clip(atoms.q, 1e-12, 1.0 - 1e-12))

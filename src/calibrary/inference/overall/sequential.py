@@ -107,8 +107,7 @@ def log_ratios(view: Predictions) -> Array:
             half = each.shape[1] // 2
             each = np.multiply(each[:, :half], each[:, half:], out=each[:, :half])
         common += np.log(each).sum(axis=1)
-    ratios: Array = _SHIFT * ones + (_LOW - 1.0) * stated[0] + (_HIGH - 1.0) * stated[1] - common[_POSITION]
-    return ratios
+    return _SHIFT * ones + (_LOW - 1.0) * stated[0] + (_HIGH - 1.0) * stated[1] - common[_POSITION]
 
 
 def log_mean(log_values: Array) -> float:
@@ -309,8 +308,7 @@ def changes(ratios: Array, alpha: float) -> NDArray[np.bool_]:
     t = np.arange(1, len(gains) + 1)
     begun = Mixture(gains).log_e - np.log(t * (t + 1.0))
     whole = np.logaddexp(scipy.special.logsumexp(begun), -math.log(len(gains) + 1.0))
-    held: NDArray[np.bool_] = gains.max(axis=1) >= whole + math.log(alpha)
-    return held
+    return gains.max(axis=1) >= whole + math.log(alpha)
 
 
 # -- the mixture e-value ------------------------------------------------------------------------------

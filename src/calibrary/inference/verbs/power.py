@@ -379,8 +379,7 @@ def _confidences(n: int, y_prob: Any, law: tuple[float, float]) -> Array:
     a, b = law
     if not (a > 0.0 and b > 0.0):
         raise RefusedError(f"law={law!r}: both numbers of Beta(a, b) must be positive")
-    quantiles: Array = scipy.special.betaincinv(a, b, ranks)
-    return quantiles
+    return scipy.special.betaincinv(a, b, ranks)
 
 
 def _truth(c: Array, error: float, line: str) -> Array:

@@ -21,7 +21,7 @@ from calibrary.lookup.by_name import catalogue
 
 def calibration_gain(metric: Any, y_true: Any, before: Any, after: Any, **options: Any) -> Comparison:
     """The gain of a recalibration: ``compare(metric, y_true, before, after)``."""
-    return compare(metric, y_true, before, after, **options)  # type: ignore[no-any-return]
+    return compare(metric, y_true, before, after, **options)
 
 
 def null_distribution(metric: Any, y_prob: Any, **options: Any) -> NullDistribution:

@@ -33,8 +33,7 @@ def _in_the_same_bins() -> ReplicateForm:
         c, w, scale = view.c[order], view.weight[order], pair_scale(distance) / view.total
 
         def many(y: Any) -> Array:
-            found: Array = np.abs(np.add.reduceat(w * (y[:, order] - c), start, axis=1)).sum(axis=1) * scale
-            return found
+            return np.abs(np.add.reduceat(w * (y[:, order] - c), start, axis=1)).sum(axis=1) * scale
 
         return InBlocks(many)
 

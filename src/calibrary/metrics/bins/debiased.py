@@ -208,8 +208,7 @@ def debiased_calibration_error_test(
     def value(gap: Array) -> Array:
         rate = np.clip(groups.confidence + gap, 0.0, 1.0)
         again = folded_normal_mean(gap, np.sqrt(rate * (1.0 - rate) / n))
-        found: Array = (2.0 * np.abs(gap) - again) @ groups.share
-        return found
+        return (2.0 * np.abs(gap) - again) @ groups.share
 
     statistic = float(value(groups.gap))
     draws = bounded("n_resamples", whole("n_resamples", n_resamples))
@@ -267,5 +266,4 @@ def _size(groups: Groups, weight_type: str) -> Array:
     """Number of rows from which each group's mean label is computed."""
     if not groups.view.noise_by_row(weight_type, "the label noise that is subtracted"):
         return groups.weight
-    size: Array = np.maximum(ratio(groups.weight**2, groups.sum(groups.view.weight)), 1.0)
-    return size
+    return np.maximum(ratio(groups.weight**2, groups.sum(groups.view.weight)), 1.0)

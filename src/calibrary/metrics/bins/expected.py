@@ -447,8 +447,7 @@ def _of_all_widths() -> ReplicateForm:
 
         def error(below: Array, total: Any) -> Array:
             inside = below.take(last, axis=0) - below.take(first, axis=0)
-            mean: Array = np.abs(inside).sum(axis=0) / (len(widths) * total)
-            return mean
+            return np.abs(inside).sum(axis=0) / (len(widths) * total)
 
         return of_sums_below(error, view)
 
@@ -564,8 +563,7 @@ def _of_true_classes() -> ReplicateForm:
             inside = [np.where(y == k, w, 0.0) for k in range(p.k)]
             size = np.stack([x.sum(axis=-1) for x in inside], axis=-1)
             total = np.stack([x @ gap for x, gap in zip(inside, gaps, strict=True)], axis=-1)
-            found: Array = _SIGNS[convention] * _of_classes(ratio(total, size), size, group)
-            return found
+            return _SIGNS[convention] * _of_classes(ratio(total, size), size, group)
 
         return InBlocks(lambda y: values(p.weight, y), lambda w: values(w, p.y))
 

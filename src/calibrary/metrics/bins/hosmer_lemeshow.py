@@ -114,7 +114,7 @@ def _mean_of_tested(statistics: list[float], tested: list[int], views: Views, av
         )
     keys = tuple(views.keys[i] for i in tested)
     seen = Views(tuple(views.views[i] for i in tested), keys, views.prevalence[tested], True, views.n_classes)
-    return seen.average(np.array([statistics[i] for i in tested]), average)  # type: ignore[no-any-return]
+    return seen.average(np.array([statistics[i] for i in tested]), average)
 
 
 def _mean_statistic(values: list[float], views: Views, average: Any, options: dict[str, Any]) -> Any:

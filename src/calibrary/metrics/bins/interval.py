@@ -45,8 +45,7 @@ class EveryPosition:
         inside = below.take(self.entered, axis=0)
         inside -= below.take(self.left, axis=0)
         np.abs(inside, out=inside)
-        error: Array = self.share @ inside / total
-        return error
+        return self.share @ inside / total
 
 
 def _sums_below(residual: Array) -> Array:

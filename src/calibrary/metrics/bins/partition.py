@@ -301,8 +301,7 @@ def _partition_weights(given: Any, n: int) -> Array:
         raise RefusedError(
             f"partition_weights={given!r} must be {n} weights, none of them negative and not all of them zero"
         )
-    scaled: Array = weights / weights.sum()
-    return scaled
+    return weights / weights.sum()
 
 
 def _partition_error(view: Predictions, partition: Indices, loss: Any, statistic: Any) -> float:

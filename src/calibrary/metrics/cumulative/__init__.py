@@ -356,8 +356,7 @@ class Walk:
             w = self.step_weight
         else:
             w = np.add.reduceat(w[view.order], view.ties.start)
-        variance: Array = w * self.scores * (1.0 - self.scores) / view.total**2
-        return variance
+        return w * self.scores * (1.0 - self.scores) / view.total**2
 
 
 def walk_of(view: Predictions, ties: str, rng: Any) -> Walk:

@@ -327,8 +327,7 @@ def variational_terms(y: Any, c: Array, g: Array, norm: float = 1) -> Array:
         away *= y - c
         return away
     residual = (y[:, None] == np.arange(c.shape[1])) - c
-    total: Array = np.einsum("nk,nk->n", _gradient(away, norm), residual)
-    return total
+    return np.einsum("nk,nk->n", _gradient(away, norm), residual)
 
 
 def _gradient(away: Array, norm: float) -> Array:
@@ -341,8 +340,7 @@ def _gradient(away: Array, norm: float) -> Array:
     share = size / np.where(largest > 0.0, largest, 1.0)  # divided by the largest entry, so that no power overflows
     length = (share**norm).sum(axis=1, keepdims=True) ** (1.0 / norm)
     slope = np.where(size > 0.0, share ** (norm - 1.0), 0.0) / np.where(length > 0.0, length, 1.0) ** (norm - 1.0)
-    result: Array = slope * np.sign(away)
-    return result
+    return slope * np.sign(away)
 
 
 def _check_norm(norm: float) -> None:

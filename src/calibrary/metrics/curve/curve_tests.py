@@ -327,8 +327,7 @@ def _gram(x: Array, v: Array) -> Array:
 def _residual(view: Predictions, x: Array) -> Array:
     root = np.sqrt(view.weight)
     theta = np.linalg.lstsq((x * root).T, root * view.y, rcond=None)[0]
-    result: Array = view.y - theta @ x
-    return result
+    return view.y - theta @ x
 
 
 def _solved(gram: Array, x: Array) -> Array:

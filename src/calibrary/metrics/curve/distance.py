@@ -143,8 +143,7 @@ def calibration_curve_gap(map: Callable[[Any], Any], c: Any) -> Array:
     at = as_floats(c, "c")
     if at.size and not (at.min() >= 0.0 and at.max() <= 1.0):
         raise RefusedError("c contains values outside [0, 1]: pass confidences")
-    gap: Array = np.asarray(map(at), dtype=np.float64) - at
-    return gap
+    return np.asarray(map(at), dtype=np.float64) - at
 
 
 def _transport(view: Predictions, u: Array) -> float:

@@ -103,8 +103,7 @@ def _of_redrawn_labels(read: Callable[[Predictions, CurveGaps, Any], Array]) -> 
 def _mean_gaps(view: Predictions, gaps: CurveGaps, setting: Any) -> Array:
     """The mean power of the gap in every replicate."""
     norm = setting["norm"]
-    found: Array = (gaps.size if norm == 1 else gaps.size**norm) @ (view.ties.w / view.total)
-    return found
+    return (gaps.size if norm == 1 else gaps.size**norm) @ (view.ties.w / view.total)
 
 
 def _percentiles_of_gaps(percentile: float | None = None) -> Callable[[Predictions, CurveGaps, Any], Array]:
@@ -334,8 +333,7 @@ def _error_percentile(view: Predictions, percentile: float, map: Any, measure: s
 
 def _copies(view: Predictions) -> Array:
     """How often each distinct confidence counts; weights that are not counts are scaled to the number of rows."""
-    scaled: Array = view.ties.w * view.copies_per_weight
-    return scaled
+    return view.ties.w * view.copies_per_weight
 
 
 def weighted_percentile(x: Array, w: Array, percentile: float) -> float:

@@ -86,8 +86,7 @@ def _squared_distance(view: Predictions, map: Any, reference: int, options: Any)
 
 def _recalibrated(view: Predictions, map: Any, reference: int, options: Any) -> Array:
     if map == "multinomial_spline":
-        fitted: Array = fit_map(map, view, reference=reference, **options).predict(view.p)
-        return fitted
+        return fit_map(map, view, reference=reference, **options).predict(view.p)
     if view.k == 2:
         seen = view.through(as_lens("binary")).views[0]
         q = fit_map(map, seen, **options).predict(seen.c)

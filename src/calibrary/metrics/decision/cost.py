@@ -47,8 +47,7 @@ class CostCurve:
         return self._with(t, np.searchsorted(self.score, t, side="left"))
 
     def _with(self, t: Array, k: Indices) -> Array:
-        cost: Array = (1.0 - t) * self.misses[k] + t * self.alarms[k]
-        return cost
+        return (1.0 - t) * self.misses[k] + t * self.alarms[k]
 
 
 def cost_curve(score: Array, w: Array, wy: Array) -> CostCurve:
@@ -202,8 +201,7 @@ class Regret:
         ends = np.array([0.0, 0.5, 1.0])
         every = np.concatenate([self.given.score, self.mapped.score, ends])
         every.sort(kind="stable")
-        apart: Array = every[run_starts(every)]
-        return apart
+        return every[run_starts(every)]
 
     def at(self, t: Array) -> Array:
         """The regret at threshold t, acting above t."""
@@ -267,8 +265,7 @@ def _largest_of_each(view: Stacked) -> Array:
         missed, alarm = misses[r], below[r, -1] - below[r]
 
         def cost(k: Any, missed: Array = missed, alarm: Array = alarm) -> Array:
-            found: Array = (1.0 - t) * missed[k] + t * alarm[k]
-            return found
+            return (1.0 - t) * missed[k] + t * alarm[k]
 
         there = np.flatnonzero(w[r] > 0.0)
         fit = isotonic_regression(wy[r, there] / w[r, there], weights=w[r, there])

@@ -104,8 +104,7 @@ def _shares(pairs: Overlaps, aggregation: str, n: int) -> Array:
         share[order[run_starts(pairs.object[order])]] = 1.0
         return share
     weight = np.ones(len(pairs.object)) if aggregation == "mean" else np.nan_to_num(pairs.iou, nan=1.0)
-    every: Array = weight / np.bincount(pairs.object, weight, n)[pairs.object]
-    return every
+    return weight / np.bincount(pairs.object, weight, n)[pairs.object]
 
 
 def _of_scores(pairs: Overlaps, share: Array, category: Indices, k: int) -> tuple[Array, Array]:

@@ -265,8 +265,7 @@ def bootstrap_pvalue(
 
     def null(counts: Array) -> Array:
         linear = counts.T @ (h.diagonal + 2.0 * (n - 1.0) * row_mean)
-        draws: Array = (h.forms(counts) - linear + n * (n - 1.0) * grand_mean) / n
-        return draws
+        return (h.forms(counts) - linear + n * (n - 1.0) * grand_mean) / n
 
     return _share_above(n * statistic, null, redrawn_rows, copies, n_resamples, rng, plus_one)
 
@@ -279,8 +278,7 @@ def wild_bootstrap_pvalue(
     own = np.dot(copies, h.diagonal)
 
     def null(signs: Array) -> Array:
-        draws: Array = (h.forms(signs) - own) / (n * (n - 1.0))
-        return draws
+        return (h.forms(signs) - own) / (n * (n - 1.0))
 
     return _share_above(statistic, null, redrawn_signs, copies, n_resamples, rng, plus_one)
 

@@ -461,8 +461,7 @@ def _residuals(view: Predictions, matrix: Any) -> Array:
     if matrix is None:
         return residual
     values, vectors = np.linalg.eigh(m)
-    rotated: Array = residual @ (vectors * np.sqrt(np.maximum(values, 0.0)))
-    return rotated
+    return residual @ (vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def _checked_matrix(matrix: Any, k: int) -> Array:

@@ -166,8 +166,7 @@ def _pair_terms(part: Rest, y: Indices, c: Array) -> Array:
     number = 2.0 * part.weight * size + size**2 - part.rest_square.sum(axis=1) + spare
     alone = number <= _ALONE * (part.weight + size) ** 2
     plain = off[rows, top]
-    result: Array = np.where(alone, plain, pairs / np.where(alone, 1.0, number))
-    return result
+    return np.where(alone, plain, pairs / np.where(alone, 1.0, number))
 
 
 def _folded_terms(part: Rest, y: Indices, c: Array) -> Array:
@@ -179,8 +178,7 @@ def _folded_terms(part: Rest, y: Indices, c: Array) -> Array:
     share = (part.rest_square.sum(axis=1) + part.square) / size**2
     noise = np.sqrt(np.clip(curve * (1.0 - curve), 0.0, None) * share[:, None])
     gap = curve - c
-    result: Array = (2.0 * np.abs(gap) - folded_normal_mean(gap, noise)).sum(axis=1)
-    return result
+    return (2.0 * np.abs(gap) - folded_normal_mean(gap, noise)).sum(axis=1)
 
 
 def _best(fits: _Fits, bandwidth: str) -> int:
@@ -346,5 +344,4 @@ def _beta_pair_terms(sums: BetaSums, s: Sorted, center: Array, weight_type: str)
         )
     single = below <= _ALONE * scale
     alone = (shifted / total) ** 2
-    result: Array = np.where(single, alone, above / np.where(single, 1.0, below))
-    return result
+    return np.where(single, alone, above / np.where(single, 1.0, below))

@@ -327,7 +327,7 @@ def table2(folder: Path = CARDS) -> dict[str, _Printed]:
 
 def subfamilies() -> dict[str, str]:
     """The sub-families of the review's Fig. 1 by their section, and the two quantities that section 9 adds."""
-    return _written(CARDS, "table1")["subfamilies"]  # type: ignore[no-any-return]
+    return _written(CARDS, "table1")["subfamilies"]
 
 
 def symbols() -> dict[str, dict[str, str]]:
@@ -337,12 +337,12 @@ def symbols() -> dict[str, dict[str, str]]:
 
 def curves() -> list[dict[str, Any]]:
     """The names of curves, as they are written."""
-    return _written(CARDS, "curves")["curves"]  # type: ignore[no-any-return]
+    return _written(CARDS, "curves")["curves"]
 
 
 def nearest() -> list[dict[str, Any]]:
     """Names that are no metric, with what is nearest, as they are written."""
-    return _written(CARDS, "nearest")["nearest"]  # type: ignore[no-any-return]
+    return _written(CARDS, "nearest")["nearest"]
 
 
 @functools.cache
@@ -364,7 +364,7 @@ def _parsed(path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        return _on_one_line(tomllib.loads(path.read_text(encoding="utf-8")))  # type: ignore[no-any-return]
+        return _on_one_line(tomllib.loads(path.read_text(encoding="utf-8")))
     except tomllib.TOMLDecodeError as error:
         raise RefusedError(f"cards/{path.name} is not TOML: {error}") from None
 

@@ -315,7 +315,7 @@ class Method(Protocol):
 
 
 #: The methods of testing by name: the inference package registers them here, so that no import points upwards.
-METHODS: dict[str, Callable[..., Method]] = {}
+METHODS: dict[str, Callable[..., Any]] = {}
 
 
 @dataclass(frozen=True)
@@ -403,7 +403,7 @@ def _redrawing(entry: Entry, keywords: dict[str, Any]) -> Method | None:
     if hasattr(method, "test"):
         del keywords["method"]
         refuse_settings_beside(method, {name: keywords[name] for name in REDRAWING if name in keywords})
-        return method  # type: ignore[no-any-return]
+        return method
     name = str(method).replace("_", "-")
     if name in METHODS:
         usual = 999 if own is None else _default(own.formula, "n_resamples", 999)

@@ -448,11 +448,11 @@ class Entry(Facts, RenamedFields):
     def matched(self, data: Any) -> Data:
         """The data with their boxes matched as the metric's name says; the same data if the name implies nothing."""
         if not self.settings:
-            return data  # type: ignore[no-any-return]
+            return data
         matching = {n: v for n, v in self.settings.items() if n not in LOOKING and n not in self.options}
         if all(getattr(data, name) == value for name, value in matching.items()):
-            return data  # type: ignore[no-any-return]
-        return data.rematched(**matching)  # type: ignore[no-any-return]
+            return data
+        return data.rematched(**matching)
 
     def with_current_names(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
         """The keywords of a call with old names of options replaced by current names, with a warning for each."""

@@ -108,8 +108,7 @@ def observed_expected_ratio(view: Predictions, **common: Unpack[Common]) -> floa
 def _class_bias(view: Predictions) -> Array:
     if view.binary:
         return np.asarray(view.mean(view.residual))[..., None]
-    bias: Array = view.mean(view.p) - view.class_share
-    return bias
+    return view.mean(view.p) - view.class_share
 
 
 def ratio(above: float, below: float) -> float:

@@ -152,8 +152,7 @@ def stratified_brier_score(view: Predictions, *, scale: str = "1/K", **common: U
     empty = np.flatnonzero(count == 0)
     if len(empty):
         warn(f"the Brier score within a class is undefined for {empty[:5].tolist()}: no row has that label")
-    value: Array = np.divide(total, count, out=np.full(view.k, np.nan), where=count > 0)
-    return value
+    return np.divide(total, count, out=np.full(view.k, np.nan), where=count > 0)
 
 
 def brier_rows(view: Predictions, scale: str, soft_target: Any = None) -> Array:

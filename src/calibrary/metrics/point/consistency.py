@@ -246,8 +246,7 @@ def _uniform(z: Array) -> Array:
 
 
 def _rescaled(shares: Array) -> Array:
-    total: Array = shares / shares.sum(axis=1, keepdims=True)
-    return total
+    return shares / shares.sum(axis=1, keepdims=True)
 
 
 def _chunks(z: Array, noise: str) -> list[slice]:
@@ -456,5 +455,4 @@ def _shares(view: Predictions) -> Array:
 
 
 def _entropy(rows: Array) -> Array:
-    total: Array = -scipy.special.xlogy(rows, rows).sum(axis=1)
-    return total
+    return -scipy.special.xlogy(rows, rows).sum(axis=1)

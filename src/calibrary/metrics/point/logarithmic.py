@@ -292,8 +292,7 @@ def _focal_shares(target: Array, view: Predictions, gamma: Any, alpha: Any, eps:
 
 def _times(factor: Array, loss: Array) -> Array:
     """Product in which a zero factor times an infinite loss is zero."""
-    rows: Array = np.multiply(factor, loss, out=np.zeros(len(loss)), where=factor > 0)
-    return rows
+    return np.multiply(factor, loss, out=np.zeros(len(loss)), where=factor > 0)
 
 
 def _focusing(view: Predictions, gamma: Any, c: Array) -> Any:

@@ -185,8 +185,7 @@ def _odds_against(view: Predictions, eps: float) -> Array:
 def _log_determinant(view: Predictions, eps: float) -> Array:
     if view.binary:
         c = limited(view.c, eps)
-        result: Array = np.log(c) + np.log1p(-c)
-        return result
+        return np.log(c) + np.log1p(-c)
     result = np.empty(view.n)
     for rows in row_blocks(view):
         result[rows] = np.log(limited(view.p[rows], eps)).sum(axis=1)

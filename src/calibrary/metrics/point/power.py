@@ -114,8 +114,7 @@ def proper_linear_score(view: Predictions, *, form: str = "score", **rows_as: Un
 def sum_of_powers(view: Predictions, alpha: float) -> Array:
     """Sum over the classes of c^alpha, for every row."""
     if view.binary:
-        total: Array = view.c**alpha + (1.0 - view.c) ** alpha
-        return total
+        return view.c**alpha + (1.0 - view.c) ** alpha
     out = np.empty(view.n)
     if alpha == 2:
         return np.einsum("nk,nk->n", view.p, view.p, out=out)
@@ -127,8 +126,7 @@ def sum_of_powers(view: Predictions, alpha: float) -> Array:
 def log_norm(view: Predictions, alpha: float) -> Array:
     """Logarithm of the alpha-norm of every row."""
     if alpha <= 8:  # the largest entry is at least 1/K, so its power does not underflow
-        norm: Array = np.log(sum_of_powers(view, alpha)) / alpha
-        return norm
+        return np.log(sum_of_powers(view, alpha)) / alpha
     largest = view.p.max(axis=1)
     out: Array = np.log(largest)
     for rows in row_blocks(view):

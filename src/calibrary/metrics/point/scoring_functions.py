@@ -77,14 +77,12 @@ class ProperScore:
 
 
 def _over_classes(x: NDArray[Any]) -> Array:
-    total: Array = np.einsum("nk->n", x)  # several times faster than sum(axis=1) for few classes
-    return total
+    return np.einsum("nk->n", x)  # several times faster than sum(axis=1) for few classes
 
 
 def _norm(q: Array, alpha: float) -> Array:
     largest = q.max(axis=1)
-    norm: Array = largest * _over_classes((q / largest[:, None]) ** alpha) ** (1.0 / alpha)
-    return norm
+    return largest * _over_classes((q / largest[:, None]) ** alpha) ** (1.0 / alpha)
 
 
 # -- scores of any kind ------------------------------------------------------------------------------

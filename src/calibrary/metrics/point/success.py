@@ -140,5 +140,4 @@ def _cost_rows(view: Predictions, cost: Any) -> Array:
     # relative to the largest cost: an absolute tolerance would make ties depend on the unit of cost
     best = expected <= expected.min(axis=1, keepdims=True) + 1e-12 * np.abs(price).max()
     paid = np.where(best, price[view.y], 0.0).sum(axis=1)
-    result: Array = paid / np.count_nonzero(best, axis=1)
-    return result
+    return paid / np.count_nonzero(best, axis=1)

@@ -162,5 +162,4 @@ def leaf_of_each(x: Array, view: Predictions, learn: Indices, judge: Indices, n_
         min_samples_leaf=len(learn) // n_groups, max_leaf_nodes=max(n_groups, 2), random_state=0
     )
     tree.fit(x[learn], view.y[learn], sample_weight=view.weight[learn])
-    found: NDArray[np.intp] = tree.apply(x[judge])
-    return found
+    return tree.apply(x[judge])

@@ -169,8 +169,7 @@ def _risk_area(f: _Falling) -> Any:
 def _digammas(x: Array) -> Array:
     """The digamma function; for many whole numbers the values of a table."""
     if len(x) < 1000 or len(x) < x.max() or (x != np.rint(x)).any():
-        found: Array = digamma(x)
-        return found
+        return digamma(x)
     return np.asarray(digamma(np.arange(1.0, x.max() + 1.0))[x.astype(np.intp) - 1])
 
 

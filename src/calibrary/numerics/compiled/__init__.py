@@ -131,5 +131,4 @@ class _SafeCache:
 @functools.cache
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function compiled to machine code; without numba the function itself."""
-    fast: Callable[..., Any] = jit(function)
-    return fast
+    return jit(function)

@@ -295,5 +295,4 @@ def exp_negative(x: float) -> float:
     p = p * r + 0.5
     p = p * r + 1.0
     p = p * r + 1.0
-    value: float = p * _from_bits((_bits_of(rounded) << 52) + (1023 << 52))
-    return value
+    return p * _from_bits((_bits_of(rounded) << 52) + (1023 << 52))

@@ -118,8 +118,7 @@ def _opposite_cut(k: NDArray[np.int64], n: NDArray[np.int64], p: Array, below: b
 
 
 def _log_choose(n: NDArray[np.int64], k: NDArray[np.int64]) -> Array:
-    value: Array = scipy.special.gammaln(n + 1.0) - scipy.special.gammaln(k + 1.0) - scipy.special.gammaln(n - k + 1.0)
-    return value
+    return scipy.special.gammaln(n + 1.0) - scipy.special.gammaln(k + 1.0) - scipy.special.gammaln(n - k + 1.0)
 
 
 def _at_most(k: NDArray[np.int64], n: NDArray[np.int64], p: Array) -> Array:
@@ -269,8 +268,7 @@ def _distribution(n: Array, rare: Array) -> Array:
 
 def normal_quantile(u: Array) -> Array:
     """The normal quantile of uniform numbers, limited to finite values."""
-    z: Array = scipy.special.ndtri(np.clip(u, 1e-16, 1.0 - 1e-16))
-    return z
+    return scipy.special.ndtri(np.clip(u, 1e-16, 1.0 - 1e-16))
 
 
 def rising_lower_bound(n: Array, ones: Array, alpha: float) -> Array:
@@ -300,8 +298,7 @@ def rising_lower_bound(n: Array, ones: Array, alpha: float) -> Array:
 
 def rising_upper_bound(n: Array, ones: Array, alpha: float) -> Array:
     """Upper bounds: the lower bounds of the curve turned by 180 degrees."""
-    upper: Array = 1.0 - rising_lower_bound(n[::-1], (n - ones)[::-1], alpha)[::-1]
-    return upper
+    return 1.0 - rising_lower_bound(n[::-1], (n - ones)[::-1], alpha)[::-1]
 
 
 def noncentral_sf(x: float, df: float, noncentrality: float) -> float:
@@ -451,5 +448,4 @@ def unit_of(x: NDArray[np.float64]) -> NDArray[Any]:
     >>> float(unit_of(np.array([0.3, -5.0])))
     4.0
     """
-    unit: NDArray[Any] = np.ldexp(1.0, np.frexp(np.abs(x).max(axis=0, initial=0.0))[1] - 1)
-    return unit
+    return np.ldexp(1.0, np.frexp(np.abs(x).max(axis=0, initial=0.0))[1] - 1)

@@ -283,8 +283,7 @@ def _moments(kernel: Array, z: Array, n: int, weights: Array) -> Array:
     powers[0] = kernel
     for k in range(1, n):
         np.multiply(powers[k - 1], z, out=powers[k])
-    sums: Array = (powers @ weights).transpose(2, 0, 1)
-    return sums
+    return (powers @ weights).transpose(2, 0, 1)
 
 
 def _normal_equations(e: Array, m: Array) -> tuple[list[Array], Array]:

@@ -149,8 +149,7 @@ class _SquaredError:
         height = v.ravel()
         gap = y - r * height[at] - s * height[at + 1]
         gap *= gap
-        losses: list[float] = (np.einsum("rn,rn->r", gap, weight) + _RIDGE * ((v - t) ** 2).sum(axis=1)).tolist()
-        return losses
+        return (np.einsum("rn,rn->r", gap, weight) + _RIDGE * ((v - t) ** 2).sum(axis=1)).tolist()
 
 
 def _stacked(trials: list[_Trial]) -> tuple[NDArray[np.intp], Array, Array]:
@@ -218,8 +217,7 @@ class _LogLoss:
                 design, open_, known, way = design[kept], open_[kept], known[kept], way[kept]
                 before, share, of, y, weight = before[kept], share[kept], of[kept], y[kept], weight[kept]
             b = known - share[:, None] * way
-        found: list[float] = losses.tolist()
-        return found
+        return losses.tolist()
 
     def _start(self, i: int, knots: Array) -> Array:
         """Coefficients of the curve through the best one at the ends and at the knots."""

@@ -67,8 +67,7 @@ class BetaSums:
     def log_scale(self) -> Array:
         x, d = self.points, 1.0 - self.points
         entropy = x * np.log(np.maximum(x, _FLOOR)) + d * np.log(np.maximum(d, _FLOOR))
-        result: Array = self.relative_scale + entropy / self.h + _log_norm(x, self.h)
-        return result
+        return self.relative_scale + entropy / self.h + _log_norm(x, self.h)
 
 
 def leave_one_out_beta_sums(
@@ -180,23 +179,20 @@ def _with_twins(rest: Array, scale: Array, mass: Array, left_out: Array, size: N
 
 
 def _logit(x: Array) -> Array:
-    result: Array = np.log(np.maximum(x, _FLOOR)) - np.log(np.maximum(1.0 - x, _FLOOR))
-    return result
+    return np.log(np.maximum(x, _FLOOR)) - np.log(np.maximum(1.0 - x, _FLOOR))
 
 
 def _log_relative(x: Array, s: Array, h: float) -> Array:
     """log of k(x; s) / k(x; x), for arrays that broadcast."""
-    result: Array = (s - x) * (_logit(x) / h) + (_log_norm(s, h) - _log_norm(x, h))
-    return result
+    return (s - x) * (_logit(x) / h) + (_log_norm(s, h) - _log_norm(x, h))
 
 
 def _log_norm(s: Array, h: float) -> Array:
-    result: Array = (
+    return (
         scipy.special.gammaln(1.0 / h + 2.0)
         - scipy.special.gammaln(s / h + 1.0)
         - scipy.special.gammaln((1.0 - s) / h + 1.0)
     )
-    return result
 
 
 def _many(n: int, h: float) -> bool:
@@ -356,8 +352,7 @@ def _sources(panels: _Panels, x: Array, mass: Array) -> Array:
         start = run_starts(panel)
         for column in range(mass.shape[1]):
             moments[panel[start], :, column] += np.add.reduceat(table * mass[rows, column], start, axis=1).T
-    result: Array = _TO_COEFFICIENTS.T @ moments
-    return result
+    return _TO_COEFFICIENTS.T @ moments
 
 
 def _panels(x: Array, h: float) -> _Panels:

@@ -133,8 +133,7 @@ class Diffusion:
     def _faded(self, s: float) -> Array:
         """The coefficients of the cosines after diffusion of width s."""
         k = np.arange(self._needed(s))
-        faded: Array = self._transform(s)[: len(k)] * np.exp(-0.5 * (np.pi * s * k) ** 2)
-        return faded
+        return self._transform(s)[: len(k)] * np.exp(-0.5 * (np.pi * s * k) ** 2)
 
     def density(self, s: float, cells: int) -> Array:
         """Density at 0, 1/cells, ..., 1; cosines beyond ``cells`` must be negligible or are folded back."""
@@ -209,13 +208,12 @@ class Diffusions:
         faded = self._transformed()[which, : len(k)] * np.exp(-0.5 * (np.pi * widths[:, None] * k) ** 2)
         density = _at_cells(faded, cells)
         if self._rough:
-            return _rough_integrals(density).tolist()  # type: ignore[no-any-return]
+            return _rough_integrals(density).tolist()
         nodes = np.concatenate((density[:, _LEFT:0:-1], density, density[:, -2 : -ORDER // 2 - 2 : -1]), axis=1)
         # one after the other on one axis: the cells between two of them have no meaning
         area = np.zeros(nodes.size)
         area[: 1 - ORDER] = absolute_integral(nodes.ravel(), 1.0 / cells)
-        sums: list[float] = area.reshape(nodes.shape)[:, :cells].sum(axis=1).tolist()
-        return sums
+        return area.reshape(nodes.shape)[:, :cells].sum(axis=1).tolist()
 
     def _transformed(self) -> Array:
         if not len(self._cosines):
@@ -236,8 +234,7 @@ def _rough_integrals(density: Array) -> Array:
     before, both = size[row, at], size[row, at] + size[row, at + 1]
     part = before / both
     total += np.bincount(row, both * (part * part - part + 1.0 / 6.0), minlength=len(total))
-    result: Array = total / (density.shape[1] - 1)
-    return result
+    return total / (density.shape[1] - 1)
 
 
 def _at_cells(cosines: Array, cells: int) -> Array:
@@ -251,8 +248,7 @@ def _cosine_sums(a: Array, cells: int) -> Array:
 
     The cosine of number ``cells`` counts once. numpy's transform has less overhead than ``scipy.fft.dct``.
     """
-    sums: Array = np.fft.irfft(a, 2 * cells, norm="forward")[..., : cells + 1]
-    return sums
+    return np.fft.irfft(a, 2 * cells, norm="forward")[..., : cells + 1]
 
 
 def _similar_widths(requests: list[tuple[int, float]]) -> list[list[tuple[int, float]]]:

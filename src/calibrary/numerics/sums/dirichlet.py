@@ -183,5 +183,4 @@ def _shares_by_class(
 def _log_beta(alpha: Array) -> Array:
     from scipy.special import gammaln
 
-    result: Array = gammaln(alpha).sum(axis=1) - gammaln(alpha.sum(axis=1))
-    return result
+    return gammaln(alpha).sum(axis=1) - gammaln(alpha.sum(axis=1))

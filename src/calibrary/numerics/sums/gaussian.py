@@ -112,8 +112,7 @@ class Cells:
         """Positions of the nodes."""
         before, after = np.arange(1 - ORDER // 2, 0), np.arange(1, ORDER // 2 + 1)
         index = np.concatenate((self.index[0] + before, self.index, self.index[-1] + after))
-        result: Array = self._first + index * self.width
-        return result
+        return self._first + index * self.width
 
     def _shorten(self, cell: NDArray[np.intp], margin: int) -> NDArray[np.intp]:
         """Remove empty ranges from the axis; returns the original number of every remaining cell."""
@@ -219,8 +218,7 @@ def cell_polynomials(node_values: Array) -> Array:
 
 def _times(small: Array, wide: Array) -> Array:
     """Product of a small matrix and a wide one, on one thread: starting others costs more than the work."""
-    product: Array = np.einsum("ik,kn->in", small, wide)
-    return product
+    return np.einsum("ik,kn->in", small, wide)
 
 
 def gaussian_on_nodes(nodes: Array, per_width: float = PER_WIDTH) -> Array:
@@ -265,8 +263,7 @@ def _sign_changes(value: Array) -> NDArray[np.bool_]:
     A product of neighbours would be 0 on both sides of such a point, and the sign change would be missed.
     """
     below = value < 0.0
-    turns: NDArray[np.bool_] = below[:-1] != below[1:]
-    return turns
+    return below[:-1] != below[1:]
 
 
 def _area_with_sign_changes(polynomials: Array) -> Array:
@@ -284,8 +281,7 @@ def _area_with_sign_changes(polynomials: Array) -> Array:
         np.clip(f, quarter / 4.0, (quarter + 1) / 4.0, out=f)
     turn = f * _at(antiderivative[:, cell], f)
     area[quarter, cell] = np.abs(turn - integral[quarter, cell]) + np.abs(integral[quarter + 1, cell] - turn)
-    result: Array = area.sum(axis=0)
-    return result
+    return area.sum(axis=0)
 
 
 def _at(coefficients: Array, f: Array) -> Array:
@@ -299,5 +295,4 @@ def _at(coefficients: Array, f: Array) -> Array:
 def _slope(coefficients: Array, f: Array, rise: Array) -> Array:
     slope = _at(coefficients[1:] * np.arange(1, ORDER)[:, None], f)
     # where the curve is flat at the crossing, use the chord's direction
-    result: Array = np.where(slope * rise > 0.0, slope, 4.0 * rise)
-    return result
+    return np.where(slope * rise > 0.0, slope, 4.0 * rise)

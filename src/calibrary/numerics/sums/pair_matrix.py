@@ -78,8 +78,7 @@ class CalledMatrix(PairMatrix):
 
     @property
     def diagonal(self) -> Array:
-        own: Array = np.einsum("nd,nd->n", self.g, self.g) * self.kernel(np.zeros(self.n))
-        return own
+        return np.einsum("nd,nd->n", self.g, self.g) * self.kernel(np.zeros(self.n))
 
     def scaled(self, v: Array) -> CalledMatrix:
         return CalledMatrix(self.x, self.g * v[:, None], self.kernel, self.metric)

@@ -155,7 +155,7 @@ def _middle_by_counting(x: Array, m: Array, rank: float) -> tuple[float, float]:
                 return high, high
         mass_at, pairs_at = count(x, m, before, at)
         if mass_at == rank:
-            return compiled(_neighbors)(x, at)  # type: ignore[no-any-return]
+            return compiled(_neighbors)(x, at)
         if mass_at < rank:
             low, mass_low, pairs_low = at, mass_at, pairs_at
         else:
@@ -173,8 +173,7 @@ def _first_try(x: Array, before: Array, share: float) -> tuple[float, float]:
     """
 
     def evenly(n: int) -> Array:
-        some: Array = x[np.searchsorted(before, (np.arange(n) + 0.5) * (before[-1] / n)) - 1]
-        return some
+        return x[np.searchsorted(before, (np.arange(n) + 0.5) * (before[-1] / n)) - 1]
 
     few, many = evenly(400), evenly(min(len(x) // 16 + 400, 1 << 16))
     i, j = np.triu_indices(len(few), 1)

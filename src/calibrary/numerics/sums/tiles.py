@@ -103,8 +103,7 @@ class LineMatrix(PairMatrix):
         plus, minus = (
             np.array([gaussian_form(x, z * a**q, self.width / np.sqrt(q)) for q in (1, 2, 3)]) for z in (u + v, u - v)
         )
-        sums: Array = (plus - minus) / 4.0
-        return sums
+        return (plus - minus) / 4.0
 
     def product(self, b: Array) -> Array:
         if self.kernel != "laplace":
@@ -144,8 +143,7 @@ class TiledMatrix(PairMatrix):
 
     @once
     def diagonal(self) -> Array:
-        squares: Array = np.einsum("nd,nd->n", self.g, self.g)
-        return squares
+        return np.einsum("nd,nd->n", self.g, self.g)
 
     def scaled(self, v: Array) -> TiledMatrix:
         return TiledMatrix(self.x, self.g * v[:, None], self.kernel, self.metric, self.width)

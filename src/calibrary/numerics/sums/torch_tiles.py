@@ -111,8 +111,7 @@ class DeviceMatrix(PairMatrix):
 
     @once
     def diagonal(self) -> Array:
-        squares: Array = self.g.square().sum(dim=1).cpu().numpy()
-        return squares
+        return self.g.square().sum(dim=1).cpu().numpy()
 
     def scaled(self, v: Array) -> DeviceMatrix:
         other = object.__new__(DeviceMatrix)
@@ -156,21 +155,18 @@ class DeviceMatrix(PairMatrix):
                 if rows != columns:
                     total[q] += right[rows] @ (power @ left[columns])
                 power.mul_(h)
-        sums: Array = total.cpu().numpy()
-        return sums
+        return total.cpu().numpy()
 
     def product(self, b: Array) -> Array:
         vector = moved(b, self.device)
-        result: Array = torch.cat([block @ vector for _, block in self._rows()]).cpu().numpy()
-        return result
+        return torch.cat([block @ vector for _, block in self._rows()]).cpu().numpy()
 
     def forms(self, b: Array) -> Array:
         vectors = moved(b, self.device)
         total = torch.zeros(vectors.shape[1], dtype=torch.float64, device=self.device)
         for rows, block in self._rows():
             total += (vectors[rows] * (block @ vectors)).sum(dim=0)
-        result: Array = total.cpu().numpy()
-        return result
+        return total.cpu().numpy()
 
     def triangles(self, w: Array) -> float:
         weight = moved(w, self.device)

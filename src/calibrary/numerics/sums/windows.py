@@ -86,8 +86,7 @@ def polynomial_sums(coefficients: Array, t: Array, x: Array, values: Array, h: f
         from calibrary.numerics.compiled.windows import walk
 
         v, u = (np.ascontiguousarray(column) for column in values.T)
-        result: Array = walk(a, t, x, v, u, h, cells.center, cells.which, cells.edges)
-        return result
+        return walk(a, t, x, v, u, h, cells.center, cells.which, cells.edges)
     if len(x) < _FEW * len(cells.center):
         return block_sums(lambda u: _polynomial(coefficients, u), t, x, values, h, 1.0)
     return _moment_sums(a, t, cells, values)
