@@ -39,10 +39,7 @@ from calibrary.metrics.machinery.facts import FAMILIES
 from calibrary.metrics.machinery.measure import perfect_of, said_bins
 from calibrary.question import Question
 
-__all__ = [
-    "Evaluation",
-    "evaluate",
-]
+__all__ = ["Evaluation", "evaluate"]
 
 
 #: The names of a row's numbers in a table and in a file; the mean by chance is there under its old name too.

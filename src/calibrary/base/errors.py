@@ -19,12 +19,7 @@ from calibrary.base.text import LONGEST, in_sentence, shortened
 #: Longer lists of choices do not help.
 _MOST_CHOICES = 200
 
-__all__ = [
-    "CalibrationWarning",
-    "RefusedCallError",
-    "RefusedError",
-    "UnknownMetricError",
-]
+__all__ = ["CalibrationWarning", "RefusedCallError", "RefusedError", "UnknownMetricError"]
 
 _PACKAGE = str(Path(__file__).parents[1])
 

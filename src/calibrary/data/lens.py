@@ -43,10 +43,7 @@ from calibrary.data.checks import Array, Indices, as_array, picked
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 
-__all__ = [
-    "Lens",
-    "code_matrix",
-]
+__all__ = ["Lens", "code_matrix"]
 
 #: Lenses whose views are binary, so that any metric of (confidence, 0/1) pairs can be averaged over them.
 BINARY_LENSES = (

@@ -35,12 +35,7 @@ from calibrary.data.labels import checked_labels, rows_given, sum_to_one
 from calibrary.data.views import Looks, Views
 from calibrary.numerics.runs import run_lengths, run_starts
 
-__all__ = [
-    "Predictions",
-    "predictions",
-    "sigmoid",
-    "softmax",
-]
+__all__ = ["Predictions", "predictions", "sigmoid", "softmax"]
 
 
 T = TypeVar("T")
@@ -445,13 +440,7 @@ class Predictions(RenamedFields):
     def relabeled(self, y: NDArray[Any]) -> Predictions:
         """The same predictions with other labels (a draw from a null distribution), with the same sort order."""
         child = Predictions(
-            y,
-            self.probability,
-            self.w,
-            classes=self._classes,
-            rows=self.rows,
-            n_input=self.n_input,
-            origin=self.origin,
+            y, self.probability, self.w, classes=self._classes, rows=self.rows, n_input=self.n_input, origin=self.origin
         )
         return child.sorted_like(self)
 

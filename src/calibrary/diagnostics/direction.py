@@ -76,12 +76,7 @@ class ConfidenceDirection(Result):
 
 @diagnostic(expected_calibration_error)
 def confidence_direction(
-    views: Views,
-    *,
-    n_resamples: int = 999,
-    confidence_level: float = 0.95,
-    rng: Any = 0,
-    **options: Unpack[Bins],
+    views: Views, *, n_resamples: int = 999, confidence_level: float = 0.95, rng: Any = 0, **options: Unpack[Bins]
 ) -> ConfidenceDirection:
     r"""Test whether a model is over-confident, under-confident, or both at different confidences.
 

@@ -172,10 +172,7 @@ class MultipleBinomialResult(TestResult):
 
 
 @diagnostic(debiased_plugin_estimator)
-def multiple_binomial_test(
-    views: Views,
-    **common: Unpack[Common],
-) -> MultipleBinomialResult:
+def multiple_binomial_test(views: Views, **common: Unpack[Common]) -> MultipleBinomialResult:
     """Test calibration of a model with few distinct outputs: an exact binomial test at each, with Bonferroni.
 
     Parameters

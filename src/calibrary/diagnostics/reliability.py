@@ -83,10 +83,7 @@ class ReliabilityBins(Result):
 
 
 @diagnostic(expected_calibration_error)
-def reliability_bins(
-    views: Views,
-    **binning: Unpack[BinnedKeywords],
-) -> Any:
+def reliability_bins(views: Views, **binning: Unpack[BinnedKeywords]) -> Any:
     """Mean confidence and outcome of every bin: the data of a reliability diagram and of the ECE.
 
     Parameters
@@ -249,12 +246,7 @@ class CumulativeDifference(Result):
 
 @diagnostic(kolmogorov_smirnov_calibration_error)
 def cumulative_difference(
-    views: Views,
-    *,
-    ties: str = "aggregate",
-    weight_type: str = "frequency",
-    rng: Any = None,
-    **common: Unpack[Common],
+    views: Views, *, ties: str = "aggregate", weight_type: str = "frequency", rng: Any = None, **common: Unpack[Common]
 ) -> CumulativeDifference:
     """The data of the cumulative difference plot: running sum of y - c against the share of the data.
 

@@ -202,10 +202,7 @@ def _squared_exponential(d: Array, h: float) -> Array:
 
 
 #: Kernels of a distance, one at zero, with which pair metrics compare predictions.
-PAIR_KERNELS: dict[str, Callable[[Array, float], Array]] = {
-    "laplace": _exponential,
-    "gaussian": _squared_exponential,
-}
+PAIR_KERNELS: dict[str, Callable[[Array, float], Array]] = {"laplace": _exponential, "gaussian": _squared_exponential}
 
 
 #: A kernel by name, or any function ``k(d, h)`` of the distances between predictions and the width.

@@ -19,11 +19,7 @@ from calibrary.metrics.machinery.entry import PICTURES
 from calibrary.metrics.machinery.facts import Alias
 from calibrary.public import PUBLIC
 
-__all__ = [
-    "Catalogue",
-    "catalogue",
-    "compute",
-]
+__all__ = ["Catalogue", "catalogue", "compute"]
 
 
 def _names(entry: Entry) -> tuple[str, ...]:

@@ -22,10 +22,7 @@ from calibrary.lookup.by_name import catalogue
 from calibrary.lookup.study_findings import Finding, finding
 from calibrary.metrics.machinery.declare import Entry
 
-__all__ = [
-    "Recommendation",
-    "recommend",
-]
+__all__ = ["Recommendation", "recommend"]
 
 TASKS = ("binary", "multiclass", "ordinal", "detection")
 GOALS = ("measure", "compare", "test", "train", "explain", "rank")

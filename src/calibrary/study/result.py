@@ -200,11 +200,7 @@ def result_of(readings: Sequence[Readings], numbers: Sequence[Number], about: Ma
 
 
 def _of_number(
-    number: Number,
-    n: int,
-    fields: Mapping[int, Mapping[str, Field]],
-    honest: list[Readings],
-    lies: list[Readings],
+    number: Number, n: int, fields: Mapping[int, Mapping[str, Field]], honest: list[Readings], lies: list[Readings]
 ) -> dict[str, Any]:
     at = {r.n for r in lies}
     null = {size: by[number.name].null().get("null") for size, by in fields.items()}

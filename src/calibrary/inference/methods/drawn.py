@@ -43,12 +43,7 @@ from calibrary.inference.methods.multiplicity import (
     step_down_min_p,
     warn_if_powerless,
 )
-from calibrary.inference.methods.triangle import (
-    draws_for_an_error,
-    flips,
-    triangle_result,
-    why_not_flipped,
-)
+from calibrary.inference.methods.triangle import draws_for_an_error, flips, triangle_result, why_not_flipped
 from calibrary.inference.result import IntervalResult, Listed
 from calibrary.numerics.draw import generator
 from calibrary.question import Question
@@ -261,9 +256,7 @@ class Drawn:
 
 
 def _columns(
-    statistics: list[Statistic],
-    draw: Callable[[list[Statistic]], tuple[Array, Replicated]],
-    redrawn: bool = False,
+    statistics: list[Statistic], draw: Callable[[list[Statistic]], tuple[Array, Replicated]], redrawn: bool = False
 ) -> Columns:
     """The values of each metric and their replicates on shared draws."""
     if not statistics:

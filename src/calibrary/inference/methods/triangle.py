@@ -102,12 +102,7 @@ def triangle_result(
 
 
 def triangle_ends(
-    statistic: Statistic,
-    observed: Array,
-    null: Replicated,
-    drawn: Replicated,
-    alpha: float,
-    law: UnitLaw | None = None,
+    statistic: Statistic, observed: Array, null: Replicated, drawn: Replicated, alpha: float, law: UnitLaw | None = None
 ) -> tuple[Array, Array]:
     """Lower and upper ends for every value of a metric; squared metrics are computed on the scale of the norm.
 

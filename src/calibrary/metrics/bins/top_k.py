@@ -19,12 +19,7 @@ _LENSES = ("binary", "top-label", "class-wise")
 
 @metric("ece_at_k", lenses=_LENSES, stacks="labels")
 def top_k_calibration_error(
-    view: Predictions,
-    *,
-    k: float = 100,
-    n_bins: int | None = None,
-    rank_by: Any = None,
-    **common: Unpack[Common],
+    view: Predictions, *, k: float = 100, n_bins: int | None = None, rank_by: Any = None, **common: Unpack[Common]
 ) -> float:
     r"""ECE of the k most confident predictions.
 

@@ -164,10 +164,7 @@ def _transport(view: Predictions, u: Array) -> float:
     places = (np.concatenate([row, g + at]), np.concatenate([column, column]))
     constraints = coo_array((entries, places), shape=(g + k, g * k)).tocsr()
     solution = linprog(
-        np.abs(c[:, None] - u).ravel(),
-        A_eq=constraints,
-        b_eq=np.concatenate([w, np.zeros(k)]),
-        method="highs",
+        np.abs(c[:, None] - u).ravel(), A_eq=constraints, b_eq=np.concatenate([w, np.zeros(k)]), method="highs"
     )
     if solution.fun is None:
         raise RuntimeError(f"the linear programme was not solved: {solution.message}")

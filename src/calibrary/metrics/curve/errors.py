@@ -116,12 +116,7 @@ def _percentiles_of_gaps(percentile: float | None = None) -> Callable[[Predictio
 
 @metric("map_error", renamed={"order": "norm"}, replicate=_of_redrawn_labels(_mean_gaps), **_LOESS)
 def calibration_map_error(
-    view: Predictions,
-    *,
-    map: Any = "loess",
-    norm: float = 1,
-    measure: str = "sample",
-    **options: Unpack[MapOptions],
+    view: Predictions, *, map: Any = "loess", norm: float = 1, measure: str = "sample", **options: Unpack[MapOptions]
 ) -> float:
     r"""Average distance of a fitted calibration map from the diagonal, for any map.
 

@@ -30,12 +30,7 @@ _EMPTY = "there are no detections, so precision is undefined"
 
 @detection_metric("average_calibration_error", extra_options=("bins",))
 def average_calibration_error(
-    matches: Matches,
-    *,
-    n_bins: int = 10,
-    closed: str = "left",
-    empty: str = "skip",
-    **data: Unpack[BinnedMatching],
+    matches: Matches, *, n_bins: int = 10, closed: str = "left", empty: str = "skip", **data: Unpack[BinnedMatching]
 ) -> float:
     r"""Plain mean over score bins of the gap between score and precision.
 

@@ -7,15 +7,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-__all__ = [
-    "FAMILIES",
-    "Alias",
-    "CellFacts",
-    "Correction",
-    "Facts",
-    "Options",
-    "Table2Row",
-]
+__all__ = ["FAMILIES", "Alias", "CellFacts", "Correction", "Facts", "Options", "Table2Row"]
 
 
 #: The families of metrics, in the order in which tables list them.

@@ -29,12 +29,7 @@ from calibrary.metrics.point.row_scores import (
 
 @metric("dss", **ROW_SCORE)
 def dawid_sebastiani_score(
-    view: Predictions,
-    *,
-    eps: float = 0.0,
-    soft_target: Any = None,
-    reduction: str = "mean",
-    **common: Unpack[Common],
+    view: Predictions, *, eps: float = 0.0, soft_target: Any = None, reduction: str = "mean", **common: Unpack[Common]
 ) -> Score:
     r"""Squared error relative to the predicted variance, plus the logarithm of that variance.
 
@@ -251,11 +246,7 @@ def spiegelhalter_z(
 
 @calibration_test("spiegelhalter")
 def spiegelhalter_z_test(
-    view: Predictions,
-    *,
-    alternative: str = "two-sided",
-    weight_type: str = "frequency",
-    **common: Unpack[Common],
+    view: Predictions, *, alternative: str = "two-sided", weight_type: str = "frequency", **common: Unpack[Common]
 ) -> TestResult:
     """Test calibration by Spiegelhalter's z against the standard normal distribution.
 
