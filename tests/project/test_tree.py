@@ -6,6 +6,7 @@ import ast
 import collections
 import functools
 import re
+import symtable
 from collections.abc import Iterator
 
 import pytest
@@ -152,3 +153,24 @@ def _raises_about_input(node: ast.AST) -> bool:
 def test_only_data_speaks_of_labels_and_probabilities():
     rooms = collections.Counter(name.partition("/")[0] for name, node in _nodes() if _raises_about_input(node))
     assert {room: n for room, n in rooms.items() if room != "data"} == SPEAK_OF_INPUT, "move the message to data/"
+
+
+_INLINED = ("listcomp", "setcomp", "dictcomp")
+
+
+def _hidden_by_a_comprehension(table: symtable.SymbolTable) -> set[str]:
+    """Names of the module or of Python that one comprehension of a function assigns and another place reads."""
+    inlined = [child for child in table.get_children() if child.get_name() in _INLINED]
+    assigned = {s.get_name() for child in inlined for s in child.get_symbols() if s.is_assigned()}
+    outside = {s.get_name() for scope in (table, *inlined) for s in scope.get_symbols() if s.is_global()}
+    found = assigned & outside if table.get_type() == "function" else set()
+    return found.union(*map(_hidden_by_a_comprehension, table.get_children()))
+
+
+def test_a_comprehension_hides_no_name_that_its_function_takes_from_outside():
+    """Python 3.12.0 to 3.12.3 (Ubuntu 24.04) lose such a name: a page of several models was an error there."""
+    bad = "def f(x, ids):\n    top = [id for id in ids]\n    return top, {id(r): r for r in x}"
+    assert _hidden_by_a_comprehension(symtable.symtable(bad, "bad", "exec")) == {"id"}
+    for path in sources.SRC.rglob("*.py"):
+        table = symtable.symtable(path.read_text(encoding="utf-8"), str(path), "exec")
+        assert not _hidden_by_a_comprehension(table), path

@@ -202,7 +202,7 @@ def _marked(sentence: str) -> tuple[object, ...]:
 def _models_table(reports: Sequence[Report], comparisons: Comparisons, ids: Sequence[str]) -> Markup:
     """The numbers of every model, the best by the headline's metric first."""
     names = together.short_names(reports)
-    top = [_sorting_head(f"{capital(name)} ({id})") for id, name in together.heads(reports) if id in ids]
+    top = [_sorting_head(f"{capital(name)} ({short})") for short, name in together.heads(reports) if short in ids]
     head = element("tr", _sorting_head("model"), element("th", "answer", scope="col"), top)
     placed = {id(r): i for i, r in enumerate(reports)}
     rows = [

@@ -124,7 +124,7 @@ def open_parquet(name: str, content: Path | bytes) -> FileTable:
 
     def read(wanted: Sequence[str]) -> Columns:
         # a text that many rows share is kept once: two labels of a megabyte in a file of 2 kB could become gigabytes
-        texts = [name for name in wanted if schema.names.count(name) == 1 and _is_plain_text(schema.field(name).type)]
+        texts = [key for key in wanted if schema.names.count(key) == 1 and _is_plain_text(schema.field(key).type)]
         with as_arrow(content) as file:
             opened = pq.ParquetFile(file, read_dictionary=texts)
             if not is_large(content):

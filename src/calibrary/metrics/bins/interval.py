@@ -211,7 +211,7 @@ def _over_partitions() -> ReplicateForm:
             """Cumulative sums of the first values, (values + 1, replicates)."""
             upto = np.zeros((2, len(c) + 1, len(residual)))
             for place, rows in enumerate((weight, residual)):
-                np.cumsum(np.add.reduceat(rows, start, axis=1).T, axis=0, out=upto[place, 1:])
+                upto[place, 1:] = np.cumsum(np.add.reduceat(rows, start, axis=1).T, axis=0)  # weights have one column
             return upto[0], upto[1]
 
         def many(new_y: Any) -> Array:
