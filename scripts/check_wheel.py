@@ -1,6 +1,6 @@
 """Build the wheel and the source archive, and use them as a stranger would.
 
-    python scripts/check_wheel.py [--tag v0.3.0] [--pythons python3.11,python3.13]
+    python scripts/check_wheel.py [--tag v0.4.0] [--pythons python3.11,python3.13]
 
 The archives are checked by twine. For every Python (by default the one that runs this script) the plain wheel is
 installed in an empty environment and computes a metric, with the extra ``all`` it runs ``calibrary demo``, and with the

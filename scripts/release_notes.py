@@ -1,4 +1,4 @@
-"""What CHANGELOG.md says about one version: ``python scripts/release_notes.py v0.3.0``."""
+"""What CHANGELOG.md says about one version: ``python scripts/release_notes.py v0.4.0``."""
 
 from __future__ import annotations
 
