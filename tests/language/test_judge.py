@@ -61,6 +61,11 @@ def test_the_humans_alone_are_the_metric_of_the_labelled_rows():
     assert found.humans.value == pytest.approx(
         cal.expected_calibration_error(human[seen].astype(int), c[seen], edges=edges), abs=1e-12
     )
+    chance = 0.1 + 0.8 * c  # a row that was chosen with half the probability stands for twice as many rows
+    found = cal.judged("bs", human, c, judge=j, inclusion=chance, rng=0)
+    assert found.humans.value == pytest.approx(
+        np.average((human - c)[seen] ** 2, weights=1.0 / chance[seen]), abs=1e-12
+    )
 
 
 def test_where_all_rows_are_labelled_the_judge_changes_nothing():

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import calibrary as cal
-from calibrary.language.answers import agreement
+from calibrary.language.answers import agreement, norm_ends, tail
 from definitions import sampled_brier, sampled_error, sampled_null_mean
 from each import amount, most
 
@@ -70,6 +70,15 @@ def test_the_test_is_exact_given_the_numbers_of_a_question():
     assert len(set(p)) > 3
     for level in sorted(set(p)):
         assert np.mean(p <= level) <= level + 0.03
+
+
+def test_the_interval_leaves_out_noise_below_and_has_half_of_alpha_above():
+    null = np.arange(1.0, 100.0)  # of 99 draws, the fifth largest is 95
+    low, high = norm_ends(96.0, null, 10.0, 0.05)
+    assert (low, high) == pytest.approx((1.0, 96.0 + 1.959964 * 10.0))
+    assert tail(96.0, null) == 0.05
+    assert norm_ends(94.0, null, 10.0, 0.05)[0] == 0.0
+    assert tail(94.0, null) > 0.05
 
 
 def test_a_calibrated_model_is_not_called_miscalibrated_though_its_shares_are_far_off():
