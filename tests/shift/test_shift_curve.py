@@ -96,6 +96,8 @@ def test_the_law_of_the_trend_is_that_of_one_curve():
     """Variance and skewness of the sum over pairs, against labels drawn from the curve that was found."""
     y, p, group = rows(2, slopes=(0.6,) * 3, sizes=[60, 150, 500])
     pairs = PairSums.of(cal.predictions(y, p), group, 3)
+    slope = np.polyfit(np.arange(3), pairs.squared, 1, w=np.sqrt([60, 150, 500]))[0]
+    assert pairs.trend()[0] == pytest.approx(slope)
     contrast = np.array([-1.0, 0.2, 0.8])
     variance, third = pairs.curve.moments(contrast[pairs.cell_group] * pairs.factor, pairs.sums)
     rng, chance = np.random.default_rng(0), pairs.curve.chance[:, 0]

@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+from scipy.special import expit, logit
 
 import calibrary as cal
 from calibrary.base.claims import RULES
 from calibrary.base.numbers import pvalue
 from calibrary.inference.draw.two_sets import TwoSets
 from calibrary.shift.shares import DensityWeighting, LabelWeighting, folds, likelihood_shares, on_simplex
-from calibrary.shift.target import _Distances
+from calibrary.shift.target import _Distances, _noise_ratio
 from paths import ROOT
 from truths import KnownTruth, holds
 
@@ -116,6 +117,21 @@ def test_the_null_is_calibration_at_the_target():
         gaps.append(drawn.mean(drawn.y - drawn.c))
     assert abs(np.mean(gaps)) < 4.0 * np.std(gaps) / np.sqrt(len(gaps))
     assert 1.0 < np.std(gaps) / (0.3 / np.sqrt(len(y))) < 6.0
+
+
+@pytest.mark.parametrize(("share", "steepness", "wider"), [(0.2, 1.0, True), (0.5, 3.0, False)])
+def test_the_noise_of_a_calibrated_target_is_widened_to_that_of_the_data_and_never_narrowed(share, steepness, wider):
+    y, p, target = sets(share=share)
+    p, target = (expit(logit(x) / steepness) for x in (p, target))
+    given = cal.predictions(y, p)
+    weighting = LabelWeighting.of(given, np.column_stack([1 - target, target]))
+    w = weighting.estimated[1]
+    chance = p / w[1] / (p / w[1] + (1 - p) / w[0])  # of label 1 in the source, if the target is calibrated
+    seen = np.mean((w[y] * (y - p)) ** 2)
+    calibrated = np.mean(chance * (w[1] * (1 - p)) ** 2 + (1 - chance) * (w[0] * p) ** 2)
+    assert (seen > calibrated) == wider
+    found = _noise_ratio(TwoSets(given, weighting), weighting.observed, np.column_stack([1 - chance, chance]))
+    assert found == pytest.approx(np.sqrt(seen / calibrated) if wider else 1.0)
 
 
 def test_the_test_and_the_interval_agree():
