@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 import calibrary as cal
 from calibrary.base.claims import RULES
@@ -146,3 +147,4 @@ def test_the_gain_of_a_score_is_delongs_from_pairs_of_few_rows():
     error = np.sqrt(np.var(apart.mean(axis=1), ddof=1) / 5 + np.var(apart.mean(axis=0), ddof=1) / 8)
     assert gain.value == pytest.approx(apart.mean())
     assert (gain.high - gain.low) / 2 == pytest.approx(1.959964 * error, rel=1e-6)
+    assert gain.pvalue == pytest.approx(chi2.sf((apart.mean() / error) ** 2, 1))
