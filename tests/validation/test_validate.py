@@ -262,6 +262,9 @@ def test_what_is_held_out_is_marked_or_drawn():
     assert found["bs"].apparent == pytest.approx(cal.brier_score(Y[~last], p[~last]), abs=1e-12)
     assert found["bs"].low < found["bs"].value < found["bs"].high
     assert "100 rows held out" in found.sentence
+    unit = np.arange(1, 301) // 3  # the interval allows for rows of a unit that depend on each other
+    found = cal.validate(newton, X, Y, method="holdout", holdout=last, metrics="bs", units=unit, rng=0)
+    assert tuple(found["bs"]) == pytest.approx(tuple(cal.interval("bs", Y[last], p[last], units=unit[last])))
     drawn_rows = Rows(Y, None, None).held_out(0.3, 0)
     assert len(drawn_rows) == 90
     assert Y[drawn_rows].mean() == pytest.approx(Y.mean(), abs=0.02)
