@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.base.numbers import number
 from calibrary.base.saved import SavedFileError
 from calibrary.scale import State, Store, segment_table, watch
-from calibrary.scale.stream import Watch
+from calibrary.scale.stream import Watch, gate
 from each import amount
 
 
@@ -54,6 +55,20 @@ def test_the_numbers_are_those_of_all_rows() -> None:
     assert (last.so_far, last.low, last.high) == pytest.approx((found["oe"].value, found["oe"].low, found["oe"].high))
     wider = {i.name: i for i in stream.intervals(alpha=0.005)}
     assert all(wider[name].high > found[name].high for name in ("oe", "slope", "brier"))
+
+
+def test_a_gate_holds_for_all_segments_together() -> None:
+    """Of four segments each has a quarter of alpha, as if it were alone with that alpha."""
+    four, alone = cal.watch(by="site", planned_rows=2000), cal.watch(by="site", planned_rows=2000, alpha=0.05 / 4)
+    y, p = rows(0, n=400)
+    four.update(y, p, by={"site": np.repeat(list("abcd"), 100)}, day=day_of(0))
+    alone.update(y[:100], p[:100], by={"site": ["a"] * 100}, day=day_of(0))
+    bounds = [gate("oe>0"), gate("oe<9")]
+    (wide,) = alone.intervals(("a",), names=("oe",))
+    failed = alone.result(gates=bounds).failed
+    assert failed == four.result(gates=bounds).failed[:2]
+    assert len(failed) == 2
+    assert f"between {number(wide.low)} and {number(wide.high)}" in failed[0]
 
 
 def test_a_saved_stream_goes_on(tmp_path: Path) -> None:
