@@ -385,6 +385,19 @@ def test_a_job_is_done_and_one_that_takes_too_long_is_stopped(tmp_path, copies):
     assert not (tmp_path / "report.html").exists()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="does not apply: processes are ended by signals")
+def test_processes_that_the_work_started_end_with_it():
+    from calibrary.application.children import WorkProcess
+
+    child = WorkProcess(None, None)
+    command = ["sh", "-c", "sleep 20 & echo started; wait"]
+    with subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"started\n"
+        child._pid = process.pid
+        child.cancel()
+        process.communicate(timeout=10)  # the output ends when the last process that could write to it has ended
+
+
 # -- starting ---------------------------------------------------------------------------------------
 
 
