@@ -66,6 +66,14 @@ def test_widths_at_the_planned_number_of_rows() -> None:
     assert found["slope"].once_high - found["slope"].once_low == pytest.approx(error, rel=0.05)
 
 
+def test_the_error_of_one_bin_is_the_size_of_the_bias() -> None:
+    """One bin has two patterns of signs, which are the two sides of the bias: the intervals are the same."""
+    c, y = np.full(400, 0.5), (np.arange(400) < 320).astype(float)
+    bias, ece = intervals(counted(c, y), plan_of(c, 400), 0.05, ("bias", "ece"))
+    assert bias.value == pytest.approx(-0.3)
+    assert (ece.value, ece.low, ece.high) == pytest.approx((0.3, -bias.high, -bias.low))
+
+
 def test_a_wrong_plan_keeps_the_level_and_widens() -> None:
     c, y = drawn(20_000)
     widths = [

@@ -54,6 +54,19 @@ def test_the_pvalue_agrees_with_the_interval_at_any_level(method):
     assert decided == {True, False}
 
 
+@pytest.mark.parametrize("kind", ["basic", "percentile"])
+def test_the_pvalue_of_skewed_draws_is_that_of_the_interval_beside_it(kind):
+    """A few losses are large, so that the two intervals leave out 0 at very different levels."""
+    worse = 0.4 * np.random.default_rng(0).exponential(1.0, 30) ** 2 - 0.4
+    y, a = np.arange(32) < 30, np.full(32, 0.5)
+    b = np.concatenate([0.5 * np.exp(-worse), [0.5, 0.5]])
+    compared = lambda level: cal.compare("nll", y, a, b, method=kind, confidence_level=level, rng=0)  # noqa: E731
+    pvalue = compared(0.95).pvalue
+    for alpha in (0.9 * pvalue - 0.004, 1.1 * pvalue + 0.004):
+        found = compared(1.0 - alpha)
+        assert (found.low > 0.0 or found.high < 0.0) == (pvalue <= alpha)
+
+
 def test_exchanging_the_models_turns_the_answer_round():
     y, a, b = models(1)
     one, two = (cal.compare("ece", y, *pair, n_resamples=39, rng=0) for pair in ((a, b), (b, a)))
