@@ -783,6 +783,22 @@ def test_weights_and_units_in_decisions():
     assert by_unit.net_benefit.standard_error == pytest.approx(single.net_benefit.standard_error)
 
 
+@pytest.mark.parametrize("units", [None, np.arange(400)], ids=["counted", "row by row"])
+def test_the_slider_acts_on_rows_at_the_threshold_too(units):
+    y, c = bent(400)
+    c = c.round(2)
+    view = cal.predictions(y, c) if units is None else cal.predictions(y, c).in_units(units)
+    found = decisions.threshold_curve(view, None, 0.95, "frequency", None, [("all", view)])
+    t = np.array(found.t)
+    acts = c >= t[:, None]
+    assert (c == t[:, None]).any()
+    assert found.before.alarms == found.segments[0].alarms == pytest.approx(acts.mean(axis=1), rel=1e-4)
+    assert found.before.found == found.segments[0].found == pytest.approx((acts & (y == 1)).mean(axis=1), rel=1e-4)
+    net = acts * np.where(y == 1, 1.0, -t[:, None] / (1.0 - t[:, None]))
+    assert found.before.net == pytest.approx(net.mean(axis=1), rel=1e-4)
+    assert found.before.net_se == pytest.approx(net.std(axis=1, ddof=1) / 20.0, rel=1e-4)
+
+
 def decision(advantage, regret=(0.0, -0.1, 0.1), treat_all=0.1, threshold=0.2):
     of = [Estimate(*each) for each in ((0.1, 0.05, 0.15), advantage, regret)]
     return decisions.Decision(threshold, 0.5, treat_all, *of)
