@@ -600,7 +600,7 @@ STORES: dict[str, tuple[str, Callable[[History], Attempt | None]]] = {
     "a week of numpy": ("refused", on_day(np.datetime64("2026-11-05", "W"))),
     "a pandas month": ("refused", on_day(pd.Period("2026-11", "M"))),
     "a day NaT": ("refused", on_day(pd.NaT)),
-    "a numpy NaT": ("refused", on_day(np.datetime64("NaT"))),
+    "a numpy NaT": ("refused", on_day(np.datetime64("NaT", "D"))),
     "a day as a number": (EITHER, on_day(20261102, "2026-11-02")),
     "a day as text with a time": (EITHER, on_day("2026-11-02T10:00", "2026-11-02")),
     "a day as compact text": (EITHER, on_day("20261102", "2026-11-02")),

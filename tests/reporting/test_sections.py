@@ -580,7 +580,7 @@ def turned():
     slope = np.where(day < 200, 1.0, 0.3)
     y = (rng.random(n) < c**slope / (c**slope + (1 - c) ** slope)).astype(int)
     time = (np.datetime64("2025-01-01") + day).astype("datetime64[D]")
-    time[:20] = np.datetime64("NaT")
+    time[:20] = np.datetime64("NaT", "D")
     asked = context(cal.predictions(y, c), asked={"time": time})
     return asked, period.over_time(asked), time
 

@@ -510,7 +510,7 @@ def test_a_slower_writer_leaves_no_file_that_a_pattern_would_count(
 @pytest.mark.parametrize(
     "given",
     [
-        np.datetime64("2026-11"), np.datetime64("2026"), np.datetime64("2026-11-03", "W"), np.datetime64("NaT"),
+        np.datetime64("2026-11"), np.datetime64("2026"), np.datetime64("2026-11-03", "W"), np.datetime64("NaT", "D"),
         np.datetime64("2026-11-03T01"), np.datetime64("20000-01-01"), pd.NaT, pd.Timestamp("2026-11-03 12:00"),
         pd.Timestamp(1, unit="ns"), pd.Period("2026-11"), datetime.datetime(2026, 11, 3, 0, 0, 1), "2026-11", "2026",
         "2026-11-03T00:00", 20261103.0, None,
