@@ -254,26 +254,28 @@ def _largest_of_each(view: Stacked) -> Array:
     """
     from scipy.optimize import isotonic_regression
 
-    c = view.ties.c
     w, wy = np.broadcast_arrays(view.ties.w, view.ties.wy)
-    total = column(view.total)
-    misses, below = prefix_sums(wy / total), prefix_sums((w - wy) / total)
-    t = np.concatenate((c, (0.0, 0.5, 1.0)))
-    right, left = c.searchsorted(t, "right"), c.searchsorted(t, "left")
+    total, ends = np.broadcast_to(view.total, len(w)), np.array([0.0, 0.5, 1.0])
     largest = np.empty(len(w))
     for r in range(len(w)):
-        missed, alarm = misses[r], below[r, -1] - below[r]
-
-        def cost(k: Any, missed: Array = missed, alarm: Array = alarm) -> Array:
-            return (1.0 - t) * missed[k] + t * alarm[k]
-
         there = np.flatnonzero(w[r] > 0.0)
-        fit = isotonic_regression(wy[r, there] / w[r, there], weights=w[r, there])
-        ends = np.append(0, np.append(0, there + 1)[fit.blocks[1:]])  # the fit is constant on each of a few blocks
-        least = cost(ends[fit.x[fit.blocks[:-1]].searchsorted(t, "right")])
-        excess = np.maximum(cost(right), cost(left)) - least
-        largest[r] = (excess / np.maximum(t, 1.0 - t)).max()
-    return np.maximum(largest, 0.0)
+        c, weight, events = view.ties.c[there], w[r, there], wy[r, there]
+        missed, below = prefix_sums(events / total[r]), prefix_sums((weight - events) / total[r])
+        alarm = below[-1] - below
+        fit = isotonic_regression(events / weight, weights=weight)
+        levels = fit.x[fit.blocks[:-1]]  # the fit is constant on each of a few blocks
+        steps = c.searchsorted(levels, "left")
+        least = np.repeat(fit.blocks, np.diff(steps, prepend=0, append=len(c)))  # where the fit begins to exceed c
+        pieces = (
+            (c, slice(1, None), slice(None, -1), least),
+            (ends, c.searchsorted(ends, "right"), c.searchsorted(ends), fit.blocks[levels.searchsorted(ends, "right")]),
+        )
+        for t, right, left, best in pieces:
+            rest = 1.0 - t
+            cost = np.maximum(rest * missed[right] + t * alarm[right], rest * missed[left] + t * alarm[left])
+            excess = cost - (rest * missed[best] + t * alarm[best])
+            largest[r] = (excess / np.maximum(t, rest)).max(initial=0.0 if t is c else largest[r])
+    return largest
 
 
 @metric("decision_loss", stacks="weights")
