@@ -26,7 +26,7 @@ from calibrary.inference.draw.waiting import ProgressBar, WorkDone
 #: With fewer units than this, a second thread does not help, because most time is spent in Python itself.
 _THREADS_FROM = 20_000
 #: The most random numbers in a block of replicates; with more rows than this, replicates are evaluated one by one.
-_IN_BLOCKS = 1 << 16
+_IN_BLOCKS = 1 << 18
 #: Seconds of work from which copies of the process share it.
 _WORTH_COPIES = 1.0
 #: The fewest blocks, independent of the workers, because the last digit of a value may depend on its block.
