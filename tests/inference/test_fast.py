@@ -143,7 +143,7 @@ def test_replicates_read_in_blocks_are_those_read_one_by_one(id, options, weight
     sample, question = read_call(id, y, p[:, 1] if k == 2 else p.clip(0), {**options, "sample_weight": w})
     statistic = as_statistic(id, sample, question, redrawn=True)
     scheme = sample.null(None, {statistic.link})
-    _, value = together([statistic], scheme)
+    value = together([statistic], scheme)
     assert not value.alone
     in_blocks = replicate(scheme, value, 1, 1200, np.random.default_rng(5))  # more than one block
     one_by_one = replicate(scheme, lambda one: value(one), 1, 1200, np.random.default_rng(5))
@@ -195,7 +195,7 @@ def test_a_class_that_is_tested_in_some_replicates_only_counts_in_those(relabels
     scheme = sample.null(None, {statistic.link}) if relabels else sample.bootstrap()
     path = fast.fast(ENTRIES["hl"], statistic.question, scheme, statistic.observed)
     assert path is not None
-    drawn = replicate(scheme, together([statistic], scheme)[1], 1, 40, np.random.default_rng(5)).values
+    drawn = replicate(scheme, together([statistic], scheme), 1, 40, np.random.default_rng(5)).values
     slow = replicate(scheme, statistic.on, 1, 40, np.random.default_rng(5)).values
     np.testing.assert_allclose(drawn, slow, rtol=1e-12)
 

@@ -72,6 +72,20 @@ def test_the_test_and_the_interval_of_cells_agree_and_have_the_null_of_rows(id, 
     assert test.null_sd == pytest.approx(by_rows.null_sd, rel=0.1)
 
 
+@pytest.mark.parametrize("id", ["bs", "nll", "oe", "auroc"])
+def test_labels_of_very_many_rows_are_drawn_in_cells_for_any_metric_that_has_its_value_there(id, monkeypatch):
+    y, c = problem(4000, shift=0.05)
+    by_rows = cal.test(id, y, c, method="monte-carlo", n_resamples=999, rng=0)
+    monkeypatch.setattr(large, "_VERY_LARGE", 3000)
+    by_cells = cal.test(id, y, c, method="monte-carlo", n_resamples=999, rng=0)
+    assert (by_rows.path, by_cells.path) == ("rows", "cells")
+    assert by_cells.statistic == by_rows.statistic
+    error = by_rows.null_sd / np.sqrt(999)
+    assert by_cells.expected_by_chance == pytest.approx(by_rows.expected_by_chance, abs=5 * error)
+    assert by_cells.null_sd == pytest.approx(by_rows.null_sd, rel=0.12)
+    assert by_cells.pvalue == pytest.approx(by_rows.pvalue, abs=0.08)
+
+
 def test_weights_and_lenses(monkeypatch):
     monkeypatch.setattr(large, "LARGE", 1000)
     y, c = problem(1500)

@@ -127,14 +127,14 @@ def hold_replicate_of(id, options, rng, y, p, w, ascending, weighted):
 
     labels = rng.integers(0, p.shape[1] if p.ndim == 2 else 2, (3, n))
     for new in labels:
-        same(value(None, new), expected(new, p, w))
+        same(value.many(new[None])[0], expected(new, p, w))
     same(value.many(labels), [expected(new, p, w) for new in labels])
     weights = rng.integers(0, 3, (3, n)) * view.weight
     if value.weighted is not None and weights.any(axis=1).all():
         assert not form.labels_only
         of_each = [expected(y[new > 0], p[new > 0], new[new > 0]) for new in weights]
         for new, value_there in zip(weights, of_each, strict=True):
-            same(value(new, None), value_there)
+            same(value.weighted(new[None])[0], value_there)
         same(value.weighted(weights), of_each)
     return True
 

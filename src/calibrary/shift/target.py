@@ -19,8 +19,8 @@ from calibrary.data.identity import knows_rows, refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import RowSample
 from calibrary.inference.draw.null import pvalues
-from calibrary.inference.draw.resampling import Replicated, alpha_of, check_draws, check_level, replicate
-from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call, safe_workers, together
+from calibrary.inference.draw.resampling import Replicated, alpha_of, check_draws, check_level
+from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call, redrawn
 from calibrary.inference.draw.two_sets import TwoSets
 from calibrary.inference.methods import bootstrap, triangle
 from calibrary.inference.result import Estimate
@@ -445,10 +445,9 @@ def _interval(
 def _replicates(
     statistic: Statistic, scheme: Any, n_resamples: int, seed: int, purpose: str, written_out: bool = False
 ) -> Replicated:
-    value: Any = lambda drawn: statistic.flat(statistic.of(drawn.listed))  # noqa: E731
-    if not written_out:
-        _, value = together([statistic], scheme)
-    drawn = replicate(scheme, value, 1, n_resamples, generator(seed, purpose), safe_workers([statistic], None))
+    if written_out:
+        statistic = replace(statistic, listed=True)
+    drawn = redrawn([statistic], scheme, n_resamples, generator(seed, purpose))[1]
     drawn.say_failures()
     return drawn
 

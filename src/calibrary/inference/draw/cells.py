@@ -41,6 +41,8 @@ _VERY_LARGE = 100_000
 _NEAR, _PARTS = 1.0 / 16.0, 1024
 #: Values on rows and on cells count as equal if they differ by less than this many null standard deviations.
 _SAME = 0.1
+#: Draws that test whether a metric differs between cells and rows.
+PILOT = 24
 
 
 def celled(statistic: Statistic) -> Statistic | None:

@@ -7,12 +7,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.errors import RefusedError, collected_warnings, one_of
 from calibrary.base.numbers import float_or_array, in_repr
 from calibrary.data import Data
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.sample import Sample, sample_of
-from calibrary.inference.draw.cells import cell_problem, celled
+from calibrary.inference.draw.cells import (
+    PILOT,
+    cell_problem,
+    celled,
+    grids_for,
+    on_cells,
+    values_agree,
+    very_large,
+)
 from calibrary.inference.draw.resampling import (
     Replicated,
     as_given,
@@ -21,11 +29,10 @@ from calibrary.inference.draw.resampling import (
     means,
     monte_carlo_error,
     quantiles,
-    replicate,
     slack,
     standard_errors,
 )
-from calibrary.inference.draw.statistic import Statistic, as_statistic, safe_workers, together
+from calibrary.inference.draw.statistic import Statistic, as_statistic, redrawn
 from calibrary.lookup import catalogue
 from calibrary.maps import mapped
 from calibrary.metrics.machinery.declare import METHODS, TESTS, Entry, Result, TestResult, refuse_settings_beside
@@ -159,7 +166,7 @@ class MonteCarlo:
             if cells is not None:
                 drawn = cells.draw(None, self.n_resamples)
                 return summarized(np.array([cells.observed]), drawn, tail, self.name, "cells")
-            table = celled(statistic)
+            table = celled(statistic) or _on_large_cells(statistic)
             if table is not None:
                 _, drawn = self.redraw([table.when_redrawn()])
                 drawn.say_failures()
@@ -190,10 +197,7 @@ class MonteCarlo:
         sample = statistics[0].sample
         truth = None if self.calibration_map is None else _mapped(self.calibration_map, sample)
         scheme = self._scheme(sample, truth, {s.link for s in statistics})
-        observed, value = together(statistics, scheme)
-        workers = safe_workers(statistics, self.workers)
-        source = generator(self.rng, "labels")
-        return observed, replicate(scheme, value, len(observed), self.n_resamples, source, workers)
+        return redrawn(statistics, scheme, self.n_resamples, generator(self.rng, "labels"), self.workers)
 
     def _scheme(self, sample: Sample, truth: Array | None, links: set[str]) -> Any:
         return sample.null(truth, links)
@@ -211,6 +215,25 @@ class Consistency(MonteCarlo):
 
 
 METHODS.update({"monte-carlo": MonteCarlo, "consistency": Consistency})
+
+
+def _on_large_cells(statistic: Statistic) -> Statistic | None:
+    """The metric on cells of so many rows that drawing the label of each would take long, if its value is the same."""
+    n = statistic.sample.p.n
+    tested = TESTS.get(statistic.name)
+    if not very_large(n) or statistic.undrawable or (tested is not None and tested.beside):
+        return None
+    tables = (on_cells(statistic, grid, {}) for grid in grids_for(n))
+    return next((table for table in tables if table is not None and _agree(statistic, table)), None)
+
+
+def _agree(rows: Statistic, cells: Statistic) -> bool:
+    """Whether the values differ by little, compared with a few draws of labels, which have a stream of their own."""
+    if np.allclose(rows.observed, cells.observed, rtol=1e-9, atol=0.0, equal_nan=True):
+        return True
+    with collected_warnings():
+        drawn = MonteCarlo(PILOT, generator(0, "pilot")).redraw([cells.when_redrawn()])[1]
+    return values_agree(rows.observed, cells.observed, drawn.values)
 
 
 def as_redrawing(method: Any, **settings: Any) -> MonteCarlo:

@@ -25,6 +25,7 @@ from calibrary.inference.draw.resampling import (
     difference,
     means,
     one_by_one,
+    replicate,
     standard_errors,
 )
 from calibrary.inference.draw.waiting import WATCHED
@@ -362,16 +363,35 @@ def _per_row(name: str, value: Any, p: Predictions) -> bool:
 # -- several at once --------------------------------------------------------------------------------
 
 
-def together(statistics: list[Statistic], scheme: Scheme) -> tuple[Array, BlockPath]:
-    """The values of all statistics on the sample, and a function that computes them on replicates.
+def redrawn(
+    statistics: list[Statistic], scheme: Scheme, n_resamples: int, rng: np.random.Generator, workers: int | None = None
+) -> tuple[Array, Replicated]:
+    """The values of all statistics on the sample and on the same replicates, one column for each value.
+
+    A user's function, which may not be thread-safe, has one worker unless more are requested.
+    """
+    path = together(statistics, scheme)
+    observed = np.concatenate([s.observed for s in statistics])
+    workers = 1 if workers is None and not path.ours else workers
+    return observed, replicate(scheme, path, len(observed), n_resamples, rng, workers)
+
+
+def together(statistics: list[Statistic], scheme: Scheme) -> BlockPath:
+    """The values of all statistics on replicates, side by side.
 
     If one of several statistics fails on a replicate, its values are NaN there; a single statistic may raise.
     """
-    observed = [s.observed for s in statistics]
     paths = [s.path(scheme) for s in statistics]
     faults: dict[str, str] = {}
-    ours = all(s.entry is not None for s in statistics)
-    named = list(zip(statistics, paths, observed, strict=True))
+    ours, one = all(s.entry is not None for s in statistics), len(paths) == 1
+
+    def values(block: Block) -> Array:
+        watch, columns = WATCHED.get(), []
+        for s, path in zip(statistics, paths, strict=True):
+            columns.append(_of_block(path, block, len(s.observed), s.name, faults))
+            if watch is not None:
+                watch.drew(columns[-1].size)
+        return np.hstack(columns)
 
     def alone(block: Block) -> Array:
         try:
@@ -381,16 +401,7 @@ def together(statistics: list[Statistic], scheme: Scheme) -> tuple[Array, BlockP
                 _keep(error, statistics[0].name, faults)
             raise
 
-    def several(block: Block) -> Array:
-        watch, columns = WATCHED.get(), []
-        for s, path, o in named:
-            columns.append(_of_block(path, block, len(o), s.name, faults))
-            if watch is not None:
-                watch.drew(columns[-1].size)
-        return np.hstack(columns)
-
-    one = len(paths) == 1
-    return np.concatenate(observed), BlockPath(alone if one else several, one and paths[0].alone, faults, ours)
+    return BlockPath(alone if one else values, one and paths[0].alone, faults, ours)
 
 
 def _of_block(path: BlockPath, block: Block, n: int, name: str, faults: dict[str, str]) -> Array:
@@ -401,11 +412,6 @@ def _of_block(path: BlockPath, block: Block, n: int, name: str, faults: dict[str
     except Exception:  # evaluating one by one shows which replicate fails
         pass
     return np.stack([value_or_nan(path, replicate, n, name, faults) for replicate in block.replicates])
-
-
-def safe_workers(statistics: list[Statistic], workers: int | None) -> int | None:
-    """The number of workers: one for a user's function, which may not be thread-safe, unless requested otherwise."""
-    return 1 if workers is None and any(s.entry is None for s in statistics) else workers
 
 
 def _path(statistic: Statistic, scheme: Scheme) -> BlockPath:

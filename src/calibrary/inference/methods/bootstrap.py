@@ -15,12 +15,11 @@ from calibrary.inference.draw.resampling import (
     alpha_of,
     check_resamples,
     quantiles,
-    replicate,
     say_faults,
     slack,
     standard_errors,
 )
-from calibrary.inference.draw.statistic import Statistic, interval_result, safe_workers, together, value_or_nan
+from calibrary.inference.draw.statistic import Statistic, interval_result, redrawn, together, value_or_nan
 from calibrary.inference.result import IntervalResult
 from calibrary.numerics.draw import generator
 from calibrary.numerics.laws import unit_of
@@ -58,10 +57,7 @@ class Bootstrap:
     def resample(self, statistics: list[Statistic]) -> tuple[Array, Replicated]:
         """Estimates of all statistics, and their values on the same bootstrap replicates."""
         scheme = statistics[0].sample.bootstrap()
-        estimate, value = together(statistics, scheme)
-        workers = safe_workers(statistics, self.workers)
-        source = generator(self.rng, "rows")
-        return estimate, replicate(scheme, value, len(estimate), self.n_resamples, source, workers)
+        return redrawn(statistics, scheme, self.n_resamples, generator(self.rng, "rows"), self.workers)
 
     def interval(
         self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
@@ -203,7 +199,7 @@ def jackknife(statistic: Statistic) -> tuple[tuple[Array, Array], str]:
         times = copies.astype(np.float64)
         group = np.full(n, -1)
         group[first] = np.arange(len(first))
-    _, value = together([statistic], sample.bootstrap())
+    value = together([statistic], sample.bootstrap())
     faults: dict[str, str] = {}
     with collected_warnings(), np.errstate(all="ignore"):
         values = [

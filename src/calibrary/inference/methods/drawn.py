@@ -16,7 +16,7 @@ import numpy as np
 from calibrary.base.errors import RefusedError, collected_warnings, one_of, warn
 from calibrary.base.once import once
 from calibrary.data.checks import Array
-from calibrary.inference.draw.cells import CellSample, grids_for, on_cells, values_agree, very_large
+from calibrary.inference.draw.cells import PILOT, CellSample, grids_for, on_cells, values_agree, very_large
 from calibrary.inference.draw.null import MonteCarlo
 from calibrary.inference.draw.resampling import (
     Replicated,
@@ -50,9 +50,6 @@ from calibrary.question import Question
 
 #: The observed values of a metric and their replicates.
 Columns = dict[str, tuple[Array, Replicated]]
-
-#: Draws that test whether a metric differs between cells and rows.
-_PILOT = 24
 
 
 def interval_of(statistic: Statistic, choice: Choice, question: Question, level: float, clip: bool) -> IntervalResult:
@@ -142,7 +139,7 @@ class Drawn:
         unlike = [t for s, t in tables if not np.allclose(s.observed, t.observed, rtol=1e-9, atol=0.0, equal_nan=True)]
         by_labels = [t for t in unlike if t.entry is not None and t.entry.null and not t.undrawable]
         by_rows = [t for t in unlike if t not in by_labels]
-        few: dict[str, Any] = {**self.draws, "n_resamples": _PILOT}
+        few: dict[str, Any] = {**self.draws, "n_resamples": PILOT}
         drawn = _columns(by_labels, MonteCarlo(rng=generator(0, "pilot"), **few).redraw, redrawn=True)
         drawn |= _columns(by_rows, Bootstrap("basic", rng=generator(0, "pilot"), **few).resample)
         return [

@@ -29,11 +29,10 @@ from calibrary.inference.draw.resampling import (
     check_draws,
     check_resamples,
     means,
-    replicate,
     slack,
     standard_errors,
 )
-from calibrary.inference.draw.statistic import Statistic, interval_result, refuse, safe_workers, together
+from calibrary.inference.draw.statistic import Statistic, interval_result, redrawn, refuse
 from calibrary.inference.result import Estimate, IntervalResult
 from calibrary.metrics.machinery.measure import views_of
 from calibrary.numerics.draw import generator
@@ -310,8 +309,7 @@ class Inversion:
 
         def draw(truth: Array | None, n: int) -> Replicated:
             scheme = statistic.sample.null(truth, {statistic.link})
-            _, value = together([statistic], scheme)
-            return replicate(scheme, value, 1, n, again(), safe_workers([statistic], self.workers))
+            return redrawn([statistic], scheme, n, again(), self.workers)[1]
 
         return Inverter(
             float(statistic.observed[0]), statistic.perfect, sign, alpha, self.n_resamples, draw,

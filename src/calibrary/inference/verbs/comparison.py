@@ -415,8 +415,7 @@ def _drawn(pair: _Pair, settings: dict[str, Any]) -> Replicated:
 
 def _resampled(first: Statistic, second: Statistic, settings: dict[str, Any]) -> Replicated:
     schemes = first.sample.bootstrap(), second.sample.bootstrap()
-    _, value_a = together([first], schemes[0])
-    _, value_b = together([second], schemes[1])
+    value_a, value_b = together([first], schemes[0]), together([second], schemes[1])
     both = Scheme(schemes[0].draw, lambda drawn: (schemes[0].make(drawn), schemes[1].make(drawn)), schemes[0].base)
     return replicate(
         both, lambda r: np.concatenate([value_a(r[0]), value_b(r[1])]), 2, settings["n_resamples"],

@@ -19,8 +19,8 @@ from calibrary.data.checks import Array, as_floats, confidences
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import RowSample
 from calibrary.inference.draw.null import pvalues
-from calibrary.inference.draw.resampling import check_draws, check_resamples, replicate
-from calibrary.inference.draw.statistic import as_statistic, together
+from calibrary.inference.draw.resampling import check_draws, check_resamples
+from calibrary.inference.draw.statistic import as_statistic, redrawn
 from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import too_few
 from calibrary.maps.base import logit
@@ -150,8 +150,7 @@ def power(
 
 def _drawn_values(statistic: Any, truth: Array | None, n_resamples: int, rng: np.random.Generator) -> Array:
     scheme = statistic.sample.null(truth, {statistic.link})
-    _, value = together([statistic], scheme)
-    drawn = replicate(scheme, value, 1, n_resamples, rng)
+    drawn = redrawn([statistic], scheme, n_resamples, rng)[1]
     drawn.say_failures()
     return drawn.values
 

@@ -18,7 +18,7 @@ from calibrary.base.errors import RefusedError, undefined, whole
 from calibrary.data.checks import Array, Indices, slices
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
-from calibrary.data.stacked import Stacked, as_number, column, everywhere, where
+from calibrary.data.stacked import Stacked, as_number, everywhere, where
 from calibrary.grouping.windows import prefix_sums
 from calibrary.maps import map_at
 from calibrary.maps.cross_fitted import assigned_folds, cross_fitted

@@ -39,13 +39,6 @@ class InBlocks:
     many: Callable[[Any], Array]
     weighted: Callable[[Array], Array] | None = None
 
-    def __call__(self, w: Array | None, y: Any) -> Any:
-        """The value of one replicate: with these weights, or with these labels."""
-        if w is None:
-            return self.many(np.asarray(y)[None])[0]
-        assert self.weighted is not None
-        return self.weighted(w[None])[0]
-
 
 def each_row(value: Callable[[Any], Any]) -> Callable[[Any], Array]:
     """The function of one row as a function of many rows, for values that are not computed together."""
