@@ -399,7 +399,7 @@ class _BinnedMetric:
     def of(self, sums: Array) -> float:
         y = self._c + sums / self._size
         if self._path is not None:
-            return float(self._path(None, y))
+            return float(self._path.many(y[None])[0])
         return float(measure(self._entry, _view(y, self._c, self._weight), self._question))
 
 
