@@ -92,9 +92,8 @@ class _Halves(Intervals):
             size = np.minimum(before[middle] - before[bounds[:-1]], before[bounds[1:]] - before[middle])
             split = open_ & (np.diff(before[bounds]) >= self.rule.min_size) & (size >= self.rule.min_leaf)
             cuts.append(threshold[split])
-            new = middle[split]
-            open_ = np.insert(split, np.flatnonzero(split) + 1, True)
-            bounds = np.insert(bounds, np.flatnonzero(split) + 1, new)
+            open_ = np.repeat(split, 1 + split)  # both halves
+            bounds = np.sort(np.append(bounds, middle[split]))
         return np.sort(np.concatenate(cuts))
 
     def _thresholds(self, x: Array, w: Array | None, bounds: Indices) -> Array:
