@@ -79,7 +79,7 @@ def as_times(values: NDArray[Any]) -> NDArray[Any]:
     kept = [v for v in listed if not _gap(v)]
     if kept and all(isinstance(v, int | float) for v in kept):
         return np.array([math.nan if _gap(v) else float(v) for v in listed])
-    return np.array([np.datetime64("NaT", "us") if _gap(v) else _date(v, i) for i, v in enumerate(listed)], "datetime64[us]")
+    return np.array(["NaT" if _gap(v) else _date(v, i) for i, v in enumerate(listed)], "datetime64[us]")
 
 
 def _gap(v: Any) -> bool:

@@ -522,7 +522,7 @@ class Predictions(RenamedFields):
         here = as_times(self.align(time, "time"))
         if self.rows is None:
             return self._carrying(_time=here)
-        every = np.full(self.n_input, np.datetime64("NaT", "us") if here.dtype.kind == "M" else np.nan, dtype=here.dtype)
+        every = np.full(self.n_input, "NaT" if here.dtype.kind == "M" else np.nan, dtype=here.dtype)
         every[self.rows] = here
         return self._carrying(_time=every)
 
