@@ -178,7 +178,7 @@ def right_of(held: Held, question: dict[str, Any]) -> dict[str, Any] | None:
     """The same numbers from the known rows; None where no day is in the window."""
     last = question.get("end") or max((d for d, _ in held), default="")
     span = question.get("span", 28)
-    first = "" if span == "all" or not last else str(np.datetime64(last) - (span - 1))
+    first = "" if span == "all" or not last else str(np.datetime64(last) - np.timedelta64(span - 1, "D"))
     found = [(d, rows) for (d, _), rows in held.items() if first <= d <= last]
     if not found:
         return None

@@ -30,7 +30,7 @@ def stored(path: Path, truth: Truth, sites: int = 4, days: int = 10, n: int = 25
         for i in range(sites):
             p = rng.beta(1.0, 2.0, n)
             state.update(rng.random(n) < truth(i, t, p), p, by={"site": f"s{i}"})
-        store.upsert(state, source=f"{t}", day=str(np.datetime64("2026-10-01") + t))
+        store.upsert(state, source=f"{t}", day=str(np.datetime64("2026-10-01") + np.timedelta64(t, "D")))
     return store
 
 

@@ -18,7 +18,7 @@ from each import amount
 
 
 def day_of(t: int) -> str:
-    return str(np.datetime64("2026-10-01") + t)
+    return str(np.datetime64("2026-10-01") + np.timedelta64(t, "D"))
 
 
 def rows(t: int, n: int = 300, factor: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
