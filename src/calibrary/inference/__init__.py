@@ -1,7 +1,6 @@
 """Uncertainty for any metric: intervals, p-values, comparison of models, many metrics at once."""
 
-from __future__ import annotations
-
+from calibrary.base.moved import imported as _imported
 from calibrary.base.moved import keep_old_paths as _keep_old_paths
 from calibrary.base.moved import old_names as _old_names
 from calibrary.inference.draw.null import Consistency, MonteCarlo, MonteCarloResult, NullDistribution
@@ -29,46 +28,7 @@ from calibrary.inference.verbs.power import Power, SampleSize, neighbor_power, n
 from calibrary.inference.verbs.test import test
 from calibrary.inference.verbs.verdict import Verdict, verdict
 
-__all__ = [
-    "Alternative",
-    "Asymptotic",
-    "Bootstrap",
-    "CalibrationMonitor",
-    "Comparison",
-    "ConfidenceInterval",
-    "Consistency",
-    "Decision",
-    "DecisionRow",
-    "EValueResult",
-    "ExpectedByChance",
-    "IntervalResult",
-    "Inversion",
-    "MonteCarlo",
-    "MonteCarloResult",
-    "NullDistribution",
-    "Power",
-    "SampleSize",
-    "Triangle",
-    "Verdict",
-    "adjust_pvalues",
-    "calibration_e_value",
-    "calibration_e_value_test",
-    "calibration_monitor",
-    "compare",
-    "decide",
-    "ehl",
-    "ehl_test",
-    "expected_by_chance",
-    "interval",
-    "neighbor_power",
-    "neighbor_sample_size",
-    "power",
-    "sample_size",
-    "step_down_max_t",
-    "step_down_min_p",
-    "test",
-    "verdict",
-]
+__all__ = _imported(globals())
 
 _keep_old_paths()  # functions of this package have the names of modules that moved
 

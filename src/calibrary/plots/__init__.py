@@ -70,99 +70,9 @@ from calibrary.plots.smooth import SmoothData, plot_smooth_reliability, smooth_d
 from calibrary.plots.style import embedded
 from calibrary.plots.validation import ValidationData, plot_validation, validation_data
 
-__all__ = [
-    "BrierCurveData",
-    "CorpData",
-    "CorpDisplay",
-    "CumulativeData",
-    "CumulativeDisplay",
-    "DecisionData",
-    "DetectionReliabilityData",
-    "DotData",
-    "GroupingData",
-    "HybridData",
-    "MapData",
-    "MonitorData",
-    "MurphyData",
-    "MurphyDifference",
-    "NullData",
-    "RecalibrationData",
-    "ReliabilityData",
-    "ReliabilityDisplay",
-    "ReliabilityMapData",
-    "RiskCoverageData",
-    "SegmentsData",
-    "SetCoverageData",
-    "SimplexData",
-    "SmoothData",
-    "SmoothReliabilityDisplay",
-    "TheoryData",
-    "TreeData",
-    "ValidationData",
-    "alternative",
-    "brier_curve",
-    "class_data",
-    "corp_data",
-    "cumulative_data",
-    "d_ece_map_data",
-    "decision_data",
-    "detection_reliability",
-    "dot_data",
-    "draw",
-    "embedded",
-    "figure",
-    "grouping_data",
-    "hybrid_curve",
-    "monitor_data",
-    "murphy_data",
-    "murphy_difference",
-    "null_data",
-    "overview",
-    "plot_brier_curve",
-    "plot_corp",
-    "plot_cumulative",
-    "plot_d_ece_map",
-    "plot_decision",
-    "plot_detection_reliability",
-    "plot_forest",
-    "plot_grouping",
-    "plot_judged",
-    "plot_metrics",
-    "plot_monitor",
-    "plot_murphy",
-    "plot_null",
-    "plot_pooled_curve",
-    "plot_recalibration",
-    "plot_reliability",
-    "plot_reliability_map",
-    "plot_risk_coverage",
-    "plot_sampled",
-    "plot_segments",
-    "plot_set_coverage",
-    "plot_shift_curve",
-    "plot_simplex",
-    "plot_simplex_maps",
-    "plot_smooth_reliability",
-    "plot_theory",
-    "plot_tree",
-    "plot_validation",
-    "recalibration_data",
-    "reliability_data",
-    "reliability_map_data",
-    "risk_coverage",
-    "segments_data",
-    "set_coverage_data",
-    "simplex_data",
-    "small_multiples",
-    "smooth_data",
-    "theory_data",
-    "tree_data",
-    "validation_data",
-]
-
 # every public function of this room checks its options, also where it is called by the path of its module
-for _name in __all__:
-    if inspect.isfunction(_function := globals().get(_name)):
+for _name, _function in list(globals().items()):
+    if inspect.isfunction(_function) and _function.__module__.startswith(f"{__name__}."):
         globals()[_name] = checks_options(_function)
         setattr(sys.modules[_function.__module__], _name, globals()[_name])
 
@@ -218,6 +128,11 @@ def draw(kind: str, predictions: Any, *, n_bins: int | str | None = None, axis: 
         options["axis"] = axis
     drawn = kinds[kind](predictions, **options)
     return getattr(drawn, "figure", drawn)
+
+
+__all__ = sorted(
+    n for n, value in globals().items() if n[0] != "_" and getattr(value, "__module__", "").startswith(__name__)
+)
 
 
 def __dir__() -> list[str]:
