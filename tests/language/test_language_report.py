@@ -144,9 +144,12 @@ def test_the_columns_beside_a_judge_are_said_or_refused(labelled, tmp_path):
 
 
 def test_a_budget_of_calls_is_divided():
-    found = sampled_plan(900, error=0.15, n_resamples=40, rng=0)
+    found, more = (sampled_plan(budget, error=0.15, n_resamples=40, rng=0) for budget in (900, 902))
     assert found.n * (found.k + 1) <= 900
     assert found.power == max(power for *_, power in found.tried)
+    paid = [(one, two) for one, two in zip(found.tried, more.tried, strict=True) if one[0] == two[0]]
+    assert len(paid) == len(found.tried) - 1  # two calls more pay for a question with ten samples, and for nothing else
+    assert all(one == two for one, two in paid)
     assert f"{found.n:,} questions with {found.k + 1} samples each" in found.sentence
     none = sampled_plan(900, error=1e-9, n_resamples=60, rng=0)
     assert all(power <= 0.2 for *_, power in none.tried)

@@ -151,10 +151,11 @@ REFUSED = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("named", [None, "metadata.confidence"])
 @pytest.mark.parametrize(("samples", "said"), REFUSED)
-def test_samples_that_may_be_read_in_two_ways_are_refused(tmp_path, samples, said):
+def test_samples_that_may_be_read_in_two_ways_are_refused(tmp_path, samples, said, named):
     with pytest.raises(LogError, match=said):
-        read_log(inspected(tmp_path, samples))
+        read_log(inspected(tmp_path, samples), prob=named)
 
 
 def test_l4_a_scorer_that_some_samples_lack_is_counted(tmp_path):

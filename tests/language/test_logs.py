@@ -141,6 +141,17 @@ def test_values_of_scores_and_confidences_as_percentages(tmp_path):
     assert log.notes == ("metadata.confidence recognized as percentages",)
 
 
+def test_fields_of_the_data_set_never_replace_what_the_model_said(tmp_path):
+    strange = {"id": "x", "epoch": 9, "correct": 0, "answer": "no", "confidence": 0.1, "metadata.confidence": 0.2}
+    rows = [{**sample(i, "C", confidence=(7 + i) / 10), "metadata": strange} for i in range(3)]
+    found = read_log(written(tmp_path / "a.eval", rows)).columns
+    assert {name: list(found[name]) for name in (*strange, "metadata.metadata.confidence")} == {
+        "id": ["q0", "q1", "q2"], "epoch": [1] * 3, "correct": [1] * 3, "answer": ["7"] * 3,
+        "confidence": [0.7, 0.8, 0.9], "metadata.confidence": [0.7, 0.8, 0.9],
+        "metadata.metadata.confidence": [0.2] * 3,
+    }  # fmt: skip
+
+
 def test_a_confidence_can_be_named_and_a_scorer_chosen(tmp_path):
     rows = [sample(i, "C", sure=0.7) for i in range(3)]
     for row in rows:

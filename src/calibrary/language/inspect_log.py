@@ -137,7 +137,7 @@ class _SampleRows:
                 "answer": answer if answer is None or isinstance(answer, str) else json.dumps(answer),
                 **{f"metadata.{k}": v for k, v in of_sample.items()},
                 **{f"metadata.{k}": v for k, v in of_score.items()},
-                **{k: v for k, v in of_sample.items() if k not in _OWN},
+                **{k: v for k, v in of_sample.items() if k not in _OWN and not k.startswith("metadata.")},
             }
         )
 
@@ -222,6 +222,11 @@ class _SampleRows:
         name = self.prob or self._found_name()
         if name not in self.columns:
             raise LogError(f"{self.source} has no {name!r}: {suggest(name, self.columns)}")
+        if name.removeprefix("metadata.") in self.named and (beside := self.beside[name]):
+            raise LogError(
+                f"{self.source}: {name} is in the scores of some samples and only in the metadata of "
+                f"{counted(beside, 'other')}: write it in the score of every sample"
+            )
         found, notes = as_fractions(self.columns[name], self.columns["id"], name, self.source)
         self.columns["confidence"] = list(found)
         self.notes += notes
@@ -230,11 +235,6 @@ class _SampleRows:
     def _found_name(self) -> str:
         found = [f"metadata.{key}" for key in self.named]
         if len(found) == 1:
-            if beside := self.beside[found[0]]:
-                raise LogError(
-                    f"{self.source}: {found[0]} is in the scores of some samples and only in the metadata of "
-                    f"{counted(beside, 'other')}: write it in the score of every sample"
-                )
             return found[0]
         if found:
             raise LogError(f"{self.source} has several confidences ({', '.join(found)}): name one with --prob")
