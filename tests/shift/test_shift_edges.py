@@ -42,6 +42,10 @@ def test_features_are_matched_by_name():
     assert covariate(F.to_numpy(), G.to_numpy()).value == expected.value
     with pytest.raises(RefusedError, match="effective sample size"):  # arrays meet by position
         covariate(F.to_numpy(), G[["dose", "age"]].to_numpy())
+    f, g = (table.assign(sex=np.arange(len(table)) % k // 2) for table, k in ((F, 3), (G, 4)))
+    expected, order = covariate(f, g).weights, ["sex", "age", "dose"]  # three in turn, unlike two that change places
+    for pair in ((f, g[order]), (f[order], g)):
+        assert covariate(*pair).weights == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("names", [["age", "weight"], ["age", "age"]])
