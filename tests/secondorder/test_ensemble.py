@@ -13,7 +13,7 @@ from scipy.stats import f as f_law
 import calibrary as cal
 from calibrary.base.claims import RULES
 from calibrary.inference.methods.members import RedrawnTruths, exchanged_pvalue, redrawn_pvalue
-from calibrary.secondorder.calibration import cox, judged_mean, mixture_weights, slope_of
+from calibrary.secondorder.calibration import FOLDS, cox, cross_fitted, judged_mean, mixture_weights, slope_of
 from calibrary.secondorder.given import given
 from calibrary.secondorder.spread import CANNOT, _fitted, judged_spread, spread_of
 from each import amount, most
@@ -133,6 +133,33 @@ def test_weights_of_a_mixture_have_the_least_log_loss():
                            for w in grid])]  # fmt: skip
     assert found[0] == pytest.approx(best, abs=2e-3)
     assert found.sum() == pytest.approx(1.0)
+
+
+def test_the_weights_of_a_mixture_never_come_from_the_row_itself():
+    y, p, _ = world(11, n=60)
+    changed = y.copy()
+    changed[7] = 1 - y[7]
+    before, after = (cross_fitted(given(labels, p, None, None), 3)[:, 0] for labels in (y, changed))
+    same = before == after
+    assert same[7]
+    assert 60 / FOLDS - 1 <= same.sum() <= 60 / FOLDS + 1  # the fold of the row, and no other
+    assert ((p.min(axis=1) <= before) & (before <= p.max(axis=1))).all()
+
+
+@pytest.mark.parametrize("weight", [None, np.linspace(0.5, 2.0, 80)])
+def test_labels_of_one_row_are_one_unit(weight):
+    y, p, _ = world(12, n=80, m=3, bias=1.0, r=3)
+    found = cal.ensemble(y, p, members="mixture", sample_weight=weight, rng=0, n_resamples=99)
+    unit = np.repeat(np.arange(80), 3)
+    asked = {"rng": 0, "n_resamples": 99, "weight_type": "frequency" if weight is None else "importance"}
+    each = [
+        cal.predictions(y.ravel(), q[unit], sample_weight=None if weight is None else weight[unit])
+        for q in (p.mean(axis=1), *p.T)
+    ]
+    assert tuple(found.mean) == pytest.approx(tuple(cal.interval("ece", each[0], units=unit, **asked)))
+    assert [found.mean.pvalue, *(one.pvalue for one in found.members.rows)] == pytest.approx(
+        [cal.decide(data, cal.Question(**asked), units=unit).pvalue for data in each]
+    )
 
 
 def test_the_slope_is_that_of_cox_and_its_interval_holds():

@@ -112,13 +112,17 @@ def test_the_interval_of_a_mean_confidence_stays_among_probabilities():
 # -- DeLong's interval -------------------------------------------------------------------------------
 
 
-def test_the_interval_of_the_area_is_de_long_s_with_student_s_quantile():
+@pytest.mark.parametrize("w", [np.ones(10), np.full(10, 3.0), np.array([1.0, 2, 1, 4, 1, 1, 3, 1, 0.5, 1])])
+def test_the_interval_of_the_area_is_de_long_s_with_student_s_quantile(w):
     """Variances of the placements with n - 1, and as many degrees of freedom as the smaller group has, minus one."""
     found, others = np.array([1.0, 2.0, 4.0, 5.0]), np.array([0.0, 1.5, 2.5, 3.0, 4.5, 0.5])
     above = np.array([[float(x > z) for z in others] for x in found])
-    area = above.mean()
-    variance = np.var(above.mean(axis=1), ddof=1) / 4 + np.var(above.mean(axis=0), ddof=1) / 6
-    half = scipy.stats.t(3).ppf(0.975) * math.sqrt(variance) / (area * (1 - area))
+    v, w = w[:4] / w[:4].sum(), w[4:] / w[4:].sum()
+    area = v @ above @ w
+    # each row moves the area by its share times the distance of its placement
+    variance = 4 / 3 * np.sum((v * (above @ w - area)) ** 2) + 6 / 5 * np.sum((w * (v @ above - area)) ** 2)
+    degrees = min(1 / np.sum(v**2), 1 / np.sum(w**2)) - 1
+    half = scipy.stats.t(degrees).ppf(0.975) * math.sqrt(variance) / (area * (1 - area))
     odds = math.log(area / (1 - area))
     expected = [area, *(1 / (1 + math.exp(-(odds + side * half))) for side in (-1, 1))]
-    assert auroc(Scored("s", found, others, np.ones(4), np.ones(6)), 0.95)[:3] == pytest.approx(expected)
+    assert auroc(Scored("s", found, others, 5 * v, 7 * w), 0.95)[:3] == pytest.approx(expected)
