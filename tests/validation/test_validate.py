@@ -198,6 +198,21 @@ def test_weights_go_to_the_fit_and_to_the_metrics():
     assert fractions["bs"].apparent == pytest.approx(weighted["bs"].apparent, abs=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
+@pytest.mark.parametrize("method", ["optimism", "632+", "cv", "holdout"])
+def test_whole_weights_in_units_are_copies_of_rows_in_units(method):
+    """Units are drawn, not rows: the same units are drawn with the same seed, and every number is the same."""
+    copies, unit = 1 + np.arange(60) % 3, np.repeat(np.arange(30), 2)
+    refits = {"folds": 3, "repeats": 1} if method == "cv" else {} if method == "holdout" else {"n_resamples": 40}
+    options = {"metrics": ["bs", "calibration slope"], "method": method, "rng": 0, **refits}
+    weighted = cal.validate(newton, XS, YS, sample_weight=copies, units=unit, **options)
+    again = np.repeat(np.arange(60), copies)
+    written = cal.validate(newton, XS[again], YS[again], units=unit[again], **options)
+    for a, b in zip(weighted, written, strict=True):
+        same = pytest.approx((b.apparent, b.value, b.low, b.high), nan_ok=True)
+        assert (a.apparent, a.value, a.low, a.high) == same, a.metric
+
+
 def test_rows_of_weight_zero_are_left_out():
     weight = np.where(np.arange(60) % 5 == 0, 0.0, 1.5)
     a = cal.validate(newton, XS, YS, sample_weight=weight, metrics="bs", n_resamples=5, rng=0)
