@@ -484,6 +484,21 @@ def test_bins_of_the_users_own(id: str, n_bins: int, binning: str) -> None:
         assert off <= known.bound + 1e-12, (name, off, known)
 
 
+@pytest.mark.parametrize("rare", [0, 1])
+def test_the_bound_of_a_divided_cell_holds_where_nearly_all_of_it_is_counted_in_the_wrong_bin(rare: int) -> None:
+    """One row far from the edge draws the mean of its cell over it; the other rows of the lower bin cancelled them."""
+    edge, inside = 0.5 + 0.3 / 4800, 0.5 + np.r_[np.full(99, 0.299), 0.9] / 4800
+    y, p = np.r_[np.ones(100), np.zeros(100)].astype(int), np.r_[inside, np.full(100, 0.45)]
+    if rare:  # the same rows, seen from the other class
+        y, p, edge = 1 - y, 1.0 - p, 1.0 - edge
+    state, options = State(4800).update(y, p), {"edges": [0, edge, 1]}
+    known = accuracy("ece", state, **options)
+    off = abs(cal.compute("ece", state, **options) - cal.compute("ece", y, p, **options))
+    assert known.kind == "bounded"
+    assert known.bound is not None
+    assert 0.85 * known.bound < off <= known.bound
+
+
 def test_options_change_the_class() -> None:
     entry = cal.catalogue
     assert fact_of(entry["ece"], {"strategy": "quantile"}).kind == "order"
