@@ -8,6 +8,7 @@ import io
 import json
 import os
 import shlex
+import signal
 import socket
 import struct
 import subprocess
@@ -396,6 +397,86 @@ def test_processes_that_the_work_started_end_with_it():
         child._pid = process.pid
         child.cancel()
         process.communicate(timeout=10)  # the output ends when the last process that could write to it has ended
+
+
+@pytest.mark.skipif(os.name != "posix", reason="does not apply: processes are ended by signals")
+@pytest.mark.parametrize("stopped", ["cancel", "_out_of_time"])
+def test_work_that_is_stopped_before_its_number_is_known_ends_when_it_tells_it(stopped):
+    from calibrary.application.children import WorkProcess
+
+    async def worked():
+        pipe, told = asyncio.subprocess.PIPE, 'read job; echo "{\\"pid\\": $$}"; exec sleep 30'
+        process = await asyncio.create_subprocess_exec(
+            "sh", "-c", told, stdin=pipe, stdout=pipe, start_new_session=True
+        )
+        child = WorkProcess(process.stdout, process.stdin)
+        getattr(child, stopped)()
+        assert not [said async for said in child.answers({}, 60)]
+        return await process.wait()
+
+    assert asyncio.run(asyncio.wait_for(worked(), 10)) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("state", ["waiting", "starting", "running"])
+@pytest.mark.parametrize("how", ["cancel", "delete"])
+def test_a_report_that_is_cancelled_or_deleted_in_any_state_makes_way_for_the_next(tmp_path, how, state):
+    from calibrary.application.children import StoppedError
+    from calibrary.application.limits import AppLimits
+    from calibrary.application.runs import AppRuns
+
+    class Folder:
+        def new(self, purpose):
+            made = tmp_path / f"{purpose}{len(list(tmp_path.iterdir()))}"
+            made.mkdir()
+            return made
+
+    class Child:
+        """A child that works until it is cancelled."""
+
+        def __init__(self):
+            self.stopped = asyncio.Event()
+            self.cancel = self.stopped.set
+
+    class Children:
+        def __init__(self):
+            self.ready, self.taken = asyncio.Event(), []
+
+        async def take(self):
+            self.taken.append(Child())
+            await self.ready.wait()
+            return self.taken[-1]
+
+        async def answered(self, job, seconds, child):
+            yield {"done": 0.5}
+            await child.stopped.wait()
+            raise StoppedError("cancelled")
+
+    async def visited():
+        children = Children()
+        runs = AppRuns(Folder(), children, AppLimits())
+        run, following = runs.ask([], {}), runs.ask([], {})
+
+        async def settled():
+            for _ in range(50):  # every task goes on until it waits for an event
+                await asyncio.sleep(0)
+
+        if state != "waiting":
+            await settled()
+            if state == "running":
+                children.ready.set()
+                await settled()
+                assert run.done == 0.5
+        getattr(runs, how)(run)
+        children.ready.set()
+        await settled()
+        assert (run.status, run.error, following.status) == ("cancelled", "", "running")
+        assert len(children.taken) == (1 if state == "waiting" else 2)
+        assert (run.id in runs.runs, run.folder.exists()) == (how == "cancel",) * 2
+        children.taken[-1].cancel()  # not at the user's request
+        await settled()
+        assert (following.status, following.error) == ("failed", "cancelled")
+
+    asyncio.run(visited())
 
 
 # -- starting ---------------------------------------------------------------------------------------
