@@ -13,7 +13,15 @@ from scipy.stats import f as f_law
 import calibrary as cal
 from calibrary.base.claims import RULES
 from calibrary.inference.methods.members import RedrawnTruths, exchanged_pvalue, redrawn_pvalue
-from calibrary.secondorder.calibration import FOLDS, cox, cross_fitted, judged_mean, mixture_weights, slope_of
+from calibrary.secondorder.calibration import (
+    FOLDS,
+    _given_to_labels,
+    cox,
+    cross_fitted,
+    judged_mean,
+    mixture_weights,
+    slope_of,
+)
 from calibrary.secondorder.given import given
 from calibrary.secondorder.spread import CANNOT, _fitted, judged_spread, spread_of
 from each import amount, most
@@ -122,14 +130,16 @@ def test_redrawn_labels_come_from_the_member_that_is_the_truth():
         assert (counts.sum(axis=2) == [2, 5]).all()
 
 
-def test_weights_of_a_mixture_have_the_least_log_loss():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_weights_of_a_mixture_have_the_least_log_loss(weighted):
     rng = np.random.default_rng(0)
-    p = rng.uniform(0.05, 0.95, (4000, 2))
-    y = rng.random(4000) < p @ [0.8, 0.2]
+    p, late = rng.uniform(0.05, 0.95, (4000, 2)), np.arange(4000) >= 2000
+    y = rng.random(4000) < np.where(late, p @ [0.2, 0.8], p @ [0.8, 0.2])
+    weight = np.where(late, 0.25, 1.75) if weighted else np.ones(4000)
     chance = np.where(y[:, None], p, 1 - p)
-    found = mixture_weights(chance, np.ones(4000))
+    found = mixture_weights(*_given_to_labels(given(y.astype(int), p, None, weight)))
     grid = np.linspace(0.0, 1.0, 1001)
-    best = grid[np.argmin([-np.log(chance @ [w, 1 - w]).sum() - np.log(max(w, 1e-9)) - np.log(max(1 - w, 1e-9))
+    best = grid[np.argmin([-weight @ np.log(chance @ [w, 1 - w]) - np.log(max(w, 1e-9)) - np.log(max(1 - w, 1e-9))
                            for w in grid])]  # fmt: skip
     assert found[0] == pytest.approx(best, abs=2e-3)
     assert found.sum() == pytest.approx(1.0)

@@ -89,6 +89,30 @@ def test_the_stated_share_weighs_them():
     assert found.open_set_error.value == pytest.approx(cal.ece(right, c, lens="binary", sample_weight=w))
 
 
+@pytest.mark.parametrize("share", [None, 0.02])
+def test_weights_are_copies_of_rows_inside_and_outside(share):
+    y, p, _ = rows(3, 60, 30)
+    order = np.random.default_rng(4).permutation(90)
+    y, p = [y[i] for i in order], p[order]
+    s, w = np.random.default_rng(5).random(90).round(1), 1 + (8 * np.abs(p - 0.5)).astype(int)
+    again, asked = np.repeat(np.arange(90), w), {"prevalence_outside": share, "rng": 0, "n_resamples": 99}
+    written = cal.outside_rows([y[i] for i in again], p[again], scores={"s": s[again]}, **asked)
+    assert cal.outside_rows(y, p, scores={"s": s}, sample_weight=w, **asked).to_dict() == written.to_dict()
+    halves = cal.outside_rows(y, p, scores={"s": s}, sample_weight=0.5 * w, **asked)
+    for name in ("open_set_error", "closed_error"):  # the other areas count single copies
+        assert getattr(halves, name).value == pytest.approx(getattr(written, name).value), name
+    for one, two in zip((halves.detector, *halves.scores), (written.detector, *written.scores), strict=True):
+        assert (one.value, one.missed.value, one.best_error.value) == pytest.approx(
+            (two.value, two.missed.value, two.best_error.value)
+        )
+    assert halves.gains[0].value == pytest.approx(written.gains[0].value)
+    for one, two in zip((halves.inside_confidence, halves.outside_confidence),
+                        (written.inside_confidence, written.outside_confidence), strict=True):  # fmt: skip
+        assert one.value == pytest.approx(two.value)
+        assert one.quantiles == pytest.approx(two.quantiles)
+        assert one.histogram == pytest.approx(two.histogram)
+
+
 def test_other_scores_are_compared_with_confidence():
     y, p, out = rows(2)
     rng = np.random.default_rng(0)
