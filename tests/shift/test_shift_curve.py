@@ -56,17 +56,22 @@ def test_the_standard_error_of_a_difference_is_what_repetitions_vary_by(slopes):
     assert np.mean(error**2) / np.var(value) == pytest.approx(1.0, abs=0.25)
 
 
-def test_the_squared_error_is_that_of_pairs_of_rows():
+@pytest.mark.parametrize("unit", [np.arange(80), np.arange(80) % 7])
+def test_the_squared_error_is_that_of_pairs_of_rows_of_two_units(unit):
     y, p, group = rows(n=40, slopes=(1.0, 0.5))
-    pairs = PairSums.of(cal.predictions(y, p), group, 2)
+    pairs = PairSums.of(cal.predictions(y, p).in_units(unit), group, 2)
     for g in range(2):
         own, total = group == g, 0.0
         order = np.argsort(p[own], kind="stable")
-        residual = (y - p)[own][order].reshape(10, 4)  # ten bins of equal mass
-        for r in residual:
-            total += sum(r[i] * r[j] for i in range(4) for j in range(4) if i != j) / 12.0 * 4.0 / 40.0
+        residual, units = ((x[own][order]).reshape(10, 4) for x in (y - p, unit))  # ten bins of equal mass
+        for r, u in zip(residual, units, strict=True):
+            total += np.mean([r[i] * r[j] for i in range(4) for j in range(4) if u[i] != u[j]]) * 4.0 / 40.0
         assert pairs.squared[g] == pytest.approx(total)
-    assert pairs.score == pytest.approx([cal.bs(y[group == g], p[group == g]) for g in range(2)])
+    w = np.linspace(0.5, 2.0, 80)
+    for weight in (None, w):
+        score = PairSums.of(cal.predictions(y, p, sample_weight=weight), group, 2).score
+        of_group = [(y[i], p[i], None if weight is None else weight[i]) for i in (group == 0, group == 1)]
+        assert score == pytest.approx([cal.bs(*of, sample_weight=v) for *of, v in of_group])
 
 
 def test_the_growth_is_split_without_rest(found):

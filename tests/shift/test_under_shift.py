@@ -88,12 +88,31 @@ def test_the_order_of_the_rows_does_not_matter_to_the_values():
         assert a.distance == pytest.approx(b.distance, rel=1e-9)
 
 
+def test_weights_are_those_of_copies_of_the_rows():
+    y, p, target = sets(n=300)
+    x, there = (np.column_stack([q, np.sin(9 * q)]) for q in (p, target))
+    w = 1 + (3 * p).astype(int) + y
+    again = np.repeat(np.arange(len(y)), w)
+    one, two = cal.predictions(y, p, sample_weight=w), cal.predictions(y[again], p[again])
+    both = np.column_stack([1 - target, target])
+    rows_, copies = (LabelWeighting.of(data, both) for data in (one, two))
+    assert rows_.estimated[0] == pytest.approx(copies.estimated[0])
+    for of_row, of_copy in zip(*(each.at_limits(np.arange(2), 0.95) for each in (rows_, copies)), strict=True):
+        assert (of_row / w)[again] == pytest.approx(of_copy)
+    (chance, law), expected = rows_.calibrated_at_target(one.p), copies.calibrated_at_target(two.p)
+    assert chance[again] == pytest.approx(expected[0])
+    assert law == pytest.approx(expected[1])
+    rows_, copies = DensityWeighting.of(one, x, there), DensityWeighting.of(two, x[again], there)
+    assert (rows_.observed / w)[again] == pytest.approx(copies.observed)
+    assert rows_.kinds == pytest.approx(copies.kinds)
+
+
 def test_importance_weights_are_taken():
     y, p, target = sets(n=500)
     w = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
     found = cal.under_shift("ece", y, p, target, sample_weight=w, weight_type="importance", n_resamples=39, rng=0)
     again = cal.under_shift("ece", y, p, target, sample_weight=7 * w, weight_type="importance", n_resamples=39, rng=0)
-    assert found.low == pytest.approx(again.low)
+    assert (found.low, found.high, found.pvalue) == pytest.approx((again.low, again.high, again.pvalue))
     with pytest.raises(ValueError, match=r"whole numbers|counts"):
         cal.under_shift("ece", y, p, target, sample_weight=w, n_resamples=39, rng=0)
 
