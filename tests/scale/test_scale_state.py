@@ -22,7 +22,7 @@ import calibrary as cal
 from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.cells import POSITIONS
 from calibrary.scale import State, accuracy, merged, sums
-from calibrary.scale.accuracy import accuracy_of, declared, fact_of, reading
+from calibrary.scale.accuracy import Accuracy, accuracy_of, declared, fact_of, reading, worst
 from paths import ROOT, TESTS
 from six_distributions import six
 
@@ -497,6 +497,28 @@ def test_the_bound_of_a_divided_cell_holds_where_nearly_all_of_it_is_counted_in_
     assert known.kind == "bounded"
     assert known.bound is not None
     assert 0.85 * known.bound < off <= known.bound
+
+
+@pytest.mark.parametrize(
+    ("id", "options"), [("ece", {"binning": "mass", "n_bins": 4}), ("ecce_mad", {}), ("ecce_r", {})]
+)
+def test_the_bound_holds_where_the_labels_of_two_cells_are_apart(id: str, options: dict[str, Any]) -> None:
+    """In one cell all ones are below all zeros, and in the next above them: a state sees both labels at one place."""
+    y = np.repeat([1, 0, 0, 1], 100)
+    p = np.repeat(0.5 + np.array([0.2, 0.8, 1.2, 1.8]) / 4800, 100)
+    state = State(4800).update(y, p)
+    known = accuracy(id, state, **options)
+    off = abs(cal.compute(id, state, **options) - cal.compute(id, y, p, **options))
+    assert known.bound is not None
+    assert 0.99 * known.bound < off <= known.bound
+
+
+def test_an_average_is_as_precise_as_its_least_precise_value() -> None:
+    exact, close = Accuracy("exact", 0.0), Accuracy("close")
+    near, far = (Accuracy("bounded", bound) for bound in (0.1, 0.3))
+    assert worst([exact, exact]) == exact
+    assert worst([near, exact, far, near]) == far
+    assert worst([far, close, exact]) == worst([]) == close
 
 
 def test_options_change_the_class() -> None:
