@@ -449,6 +449,7 @@ def test_a_report_that_is_cancelled_or_deleted_in_any_state_makes_way_for_the_ne
         async def answered(self, job, seconds, child):
             yield {"done": 0.5}
             await child.stopped.wait()
+            yield {"headline": "an answer that was under way"}
             raise StoppedError("cancelled")
 
     async def visited():
@@ -469,7 +470,7 @@ def test_a_report_that_is_cancelled_or_deleted_in_any_state_makes_way_for_the_ne
         getattr(runs, how)(run)
         children.ready.set()
         await settled()
-        assert (run.status, run.error, following.status) == ("cancelled", "", "running")
+        assert (run.status, run.error, run.headline, following.status) == ("cancelled", "", "", "running")
         assert len(children.taken) == (1 if state == "waiting" else 2)
         assert (run.id in runs.runs, run.folder.exists()) == (how == "cancel",) * 2
         children.taken[-1].cancel()  # not at the user's request
