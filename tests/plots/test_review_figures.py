@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -40,7 +42,14 @@ def test_the_command_line_draws_them(tmp_path):
 def test_figure_1_has_names_and_every_sub_family_of_sections_3_to_7():
     data = plots.tree_data()
     names = {cal.catalogue[id].name for ids in data.families.values() for id in ids}
-    assert names <= set(texts(plots.figure(1)).split("\n")) | {t.get_text() for t in plots.figure(1).axes[0].texts}
+    figure = plots.figure(1)
+    drawn = figure.axes[0].texts
+    assert names <= {t.get_text() for t in drawn}
+    figure.draw_without_rendering()
+    boxes = sorted((t.get_position()[1], t.get_window_extent().x0, t.get_window_extent().x1) for t in drawn)
+    lines = [(a, b) for a, b in itertools.pairwise(boxes) if b[0] - a[0] < 1e-9]
+    assert len(lines) > 60
+    assert all(a[2] < b[1] for a, b in lines)  # no name over another
     assert sum(map(len, data.families.values())) == 82 + 5
     assert {"losses for isotonic regression", "consistency"} <= set(data.subfamilies["Point-based"])
 

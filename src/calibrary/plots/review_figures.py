@@ -153,19 +153,25 @@ def _metric(ax: Any, look: style.Look, x: float, y: float, id: str, color: str, 
 
 def _lines(ids: tuple[str, ...], data: TreeData) -> _Lines:
     """The metrics of a sub-family in lines: the position and the id of each."""
-    from matplotlib.textpath import TextPath
-
     lines: _Lines = [[]]
     x = _START
     for id in ids:
-        font: Any = {"weight": "bold" if id in data.proper else "normal"}
-        width = TextPath((0, 0), data.names.get(id, id), size=8.5, prop=font).get_extents().width / 72 + 2 * _PAD
+        width = _width(data.names.get(id, id), "bold" if id in data.proper else "normal") + 2 * _PAD
         if x + width > _WIDTH and lines[-1]:
             lines.append([])
             x = _START
         lines[-1].append((x, id))
         x += width
     return lines
+
+
+def _width(text: str, weight: str) -> float:
+    """How wide a name is drawn, in inches: from the points between which the curves of its letters lie."""
+    from matplotlib.textpath import TextPath
+
+    font: Any = {"weight": weight}
+    path = TextPath((0, 0), text, size=8.5, prop=font)
+    return float(np.ptp(path.vertices[path.codes != path.CLOSEPOLY, 0])) / 72
 
 
 @dataclass(frozen=True)
