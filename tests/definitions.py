@@ -1853,12 +1853,14 @@ def lowess(y, c, w, span=2 / 3, delta=None):
 def local_linear(y, c, w, bandwidth=0.01):
     """A line in a window with the Epanechnikov kernel, limited to [0.001, 0.999]; elsewhere the nearest rows."""
 
+    total = sum(w)
+
     def predict(t):
         u = (c - t) / bandwidth
         k = np.where(np.abs(u) < 1, 0.75 * (1 - u**2) * w, 0.0)
         s0, s1, s2 = (float((k * u**j).sum()) for j in range(3))
         r0, r1 = float((k * y).sum()), float((k * y * u).sum())
-        if s0 <= 1e-11 * sum(w):  # at most a rounding error inside
+        if s0 <= 1e-11 * total:  # at most a rounding error inside
             nearest = np.abs(c - t) < min(np.abs(c - t)) + 1e-12
             height = weighted(y[nearest], w[nearest])
         elif s0 * s2 - s1**2 <= 1e-12 * s0**2:

@@ -10,6 +10,7 @@ from scipy.stats import beta as beta_law
 from calibrary.kernels import beta_log_kernel
 from calibrary.numerics.sums import beta as beta_kernel
 from calibrary.numerics.sums.beta import leave_one_out_beta_pairs, leave_one_out_beta_sums
+from each import amount
 
 
 def points(kind, n=2000):
@@ -24,9 +25,8 @@ def points(kind, n=2000):
     return rng.random(n)
 
 
-def literal(x, v, h, copies, square):
-    """log of the sums of copies times kernel, one row's own copy left out, and the mean of v."""
-    logs = beta_log_kernel(x, x, h) * (2 if square else 1)
+def literal(logs, v, copies):
+    """log of the sums of copies times the kernel of these logs, one row's own copy left out, and the mean of v."""
     with np.errstate(divide="ignore"):
         logs = logs + np.log(copies)
     total = logsumexp(logs, axis=1)
@@ -39,17 +39,18 @@ def literal(x, v, h, copies, square):
 def test_sums_equal_the_density_matrix(kind, h, panels, monkeypatch):
     if panels:
         monkeypatch.setattr(beta_kernel, "_many", lambda n, h: True)
-    x = points(kind, 2000 if kind == "random" else 500)
+    x = points(kind, amount(800, 2000) if kind == "random" else amount(300, 500))
     rng = np.random.default_rng(9)
     v, w = (rng.random(len(x)) < x).astype(float), 1.0 + rng.integers(0, 3, len(x))
+    logs = [beta_log_kernel(x, x, h) * power for power in (1, 2)]
     for weight_type in ("frequency", "importance"):
         frequency = weight_type == "frequency"
         left = np.eye(len(x)) * (1.0 if frequency else w)
         got = leave_one_out_beta_sums(x, v, h, w, weight_type=weight_type, squares=True)
-        log_total, mean = literal(x, v, h, w - left, False)
+        log_total, mean = literal(logs[0], v, w - left)
         np.testing.assert_allclose(np.log(got.total) + got.log_scale, log_total, rtol=1e-10, atol=1e-10)
         np.testing.assert_allclose(got.weighted / got.total, mean, atol=1e-10)
-        log_total, mean = literal(x, v, h, w - left if frequency else (w - left) ** 2, True)
+        log_total, mean = literal(logs[1], v, w - left if frequency else (w - left) ** 2)
         np.testing.assert_allclose(np.log(got.square_total) + 2 * got.log_scale, log_total, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(got.square_weighted / got.square_total, mean, atol=1e-9)
 
