@@ -12,5 +12,10 @@ SRC = ROOT / "src" / "calibrary"
 
 
 @functools.cache
+def tree(path: pathlib.Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
 def nodes(path: pathlib.Path) -> list[ast.AST]:
-    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    return list(ast.walk(tree(path)))

@@ -1,6 +1,7 @@
 """No string that a person can see uses the patterns that docs/style.md rules out.
 
-``python tests/project/test_style.py`` prints how often each pattern occurs, and with ``--where`` the places.
+``PYTHONPATH=tests python tests/project/test_style.py`` prints how often each pattern occurs, and with ``--where`` the
+places.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
-ROOT = Path(__file__).parents[2]
+import sources
+from each import each
+from paths import ROOT
 
 #: What we do not write, with what we write instead. Metrics, rows and tests do not act like persons.
 PATTERNS = {
@@ -92,7 +93,7 @@ def strings() -> tuple[Seen, ...]:
 def _strings() -> Iterator[Seen]:
     """Strings and docstrings of the library, and every hand-written page."""
     for path in sorted((ROOT / "src").rglob("*.py")):
-        for line, text in _literals(ast.parse(path.read_text(encoding="utf-8"))):
+        for line, text in _literals(sources.tree(path)):
             yield Seen(str(path.relative_to(ROOT)), line, " ".join(text.split()))
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for path in pages + sorted((ROOT / "pages").rglob("*.py")) + sorted((ROOT / "scripts").glob("*.md")):
@@ -138,26 +139,22 @@ def _paragraphs(path: Path) -> Iterator[Seen]:
             held = []
 
 
-def found() -> dict[str, list[Seen]]:
-    """Every place of every pattern."""
-    everything = strings()
-    return {p: [s for s in everything if re.search(p, s.text, re.IGNORECASE)] for p in PATTERNS}
+def found(pattern: str) -> list[Seen]:
+    """Every place of a pattern."""
+    search = re.compile(pattern, re.IGNORECASE).search
+    return [s for s in strings() if search(s.text)]
 
 
-@pytest.fixture(scope="module")
-def places() -> dict[str, list[Seen]]:
-    return found()
+@each(PATTERNS)
+def test_no_string_uses_a_pattern_that_the_style_page_rules_out(pattern):
+    places = found(pattern)
+    shown = "\n".join(f"{s.path}:{s.line}: {s.text[:200]}" for s in places)
+    assert not places, f"write {PATTERNS[pattern]!r} instead:\n{shown}"
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_no_string_uses_a_pattern_that_the_style_page_rules_out(pattern, places):
-    shown = "\n".join(f"{s.path}:{s.line}: {s.text[:200]}" for s in places[pattern])
-    assert not places[pattern], f"write {PATTERNS[pattern]!r} instead:\n{shown}"
-
-
-@pytest.mark.parametrize("pattern", PATTERNS_IN_ROOMS)
+@each(PATTERNS_IN_ROOMS)
 def test_no_string_of_these_rooms_uses_what_they_have_given_up(pattern):
-    hits = [s for s in strings() if s.path.startswith(ROOMS) and re.search(pattern, s.text, re.IGNORECASE)]
+    hits = [s for s in found(pattern) if s.path.startswith(ROOMS)]
     shown = "\n".join(f"{s.path}:{s.line}: {s.text[:200]}" for s in hits)
     assert not hits, f"write {PATTERNS_IN_ROOMS[pattern]!r} instead:\n{shown}"
 
@@ -169,7 +166,7 @@ def test_the_strings_are_found():
 
 
 if __name__ == "__main__":
-    for pattern, seen in found().items():
+    for pattern, seen in ((pattern, found(pattern)) for pattern in PATTERNS):
         print(f"{len(seen):4d}  {pattern}")
         if "--where" in sys.argv:
             for s in seen:

@@ -112,7 +112,7 @@ COMMANDS = {
     "report to a page": ["report", "f.csv", "--prob", "p", *FAST, "-o", "r.html"],
     "metric": ["metric", "ece", "f.csv", "--prob", "p"],
     "compare": ["compare", "f.csv", "--prob", "p", "--prob", "q", "--resamples", "39"],
-    "plot": ["plot", "f.csv", "--prob", "p", "-o", "r.png"],
+    "plot": ["plot", "f.csv", "--prob", "p", "--kind", "reliability", "-o", "r.png"],
     "list": ["explain", "list"],
     "explain": ["explain", "ece"],
     "recommend": ["explain", "recommend", "--task", "binary", "--goal", "measure"],
@@ -247,7 +247,8 @@ def test_a_reader_that_goes_away_ends_a_command_quietly(ended, folder, name):
 def test_ctrl_c_says_stopped_and_leaves_nothing_half_written(ended, folder, name, after):
     for file in ("r.html", "r.png", "m.json"):
         (folder / file).unlink(missing_ok=True)
-    arguments = [("999" if a == "39" else a) for a in COMMANDS[name]]
+    longer = {"39": "999", "reliability": "overview"}
+    arguments = [longer.get(a, a) for a in COMMANDS[name]]
     status, said = ended(arguments, stop=after)
     assert status in (0, 130), said  # it may have been done by then
     assert "Traceback" not in said
