@@ -7,6 +7,7 @@ import pytest
 
 import calibrary as cal
 from calibrary.reporting.html import page
+from each import FULL
 
 pytest.importorskip("matplotlib").use("agg")
 
@@ -38,8 +39,12 @@ def violations(driver):
     )
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize(("models", "size"), [(1, "wide"), (2, "wide"), (1, "narrow")])
+#: Theme, models and width of a page; a quick run leaves out those whose parts the others show.
+PAGES = [("light", 1, "wide"), ("dark", 2, "wide"), ("dark", 1, "narrow")]
+PAGES += [("light", 2, "wide"), ("dark", 1, "wide"), ("light", 1, "narrow")] if FULL else []
+
+
+@pytest.mark.parametrize(("theme", "models", "size"), PAGES)
 def test_axe_finds_no_violation_and_every_text_has_contrast(opened, reports, theme, models, size):
     driver = opened(page(reports[:models]), size)
     driver.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
