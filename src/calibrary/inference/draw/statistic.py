@@ -32,7 +32,7 @@ from calibrary.inference.draw.waiting import WATCHED
 from calibrary.inference.ranges import ANYWHERE, range_of
 from calibrary.inference.result import IntervalResult
 from calibrary.lookup import catalogue
-from calibrary.metrics.machinery.entry import Entry
+from calibrary.metrics.machinery.entry import Entry, default_of
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm  # noqa: F401 - InBlocks: where 0.2 had it
 from calibrary.metrics.machinery.measure import combined, measure, numbers, views_of, with_bins
 from calibrary.question import Question
@@ -270,8 +270,7 @@ def as_statistic(
     name, question = entry.key, with_bins(entry, sample.data, entry.settled(question))
     entry, options = entry.specialized(question.options)
     question = question.changed(options=options)
-    own = inspect.signature(entry.formula).parameters.get("rng")
-    if own is not None and own.default is None:
+    if default_of(entry.formula, "rng") is None:
         question = question.with_options(rng=_INNER_SEED)
     listed = entry.weights != "repetition"
     listed = listed or not entry.order_free

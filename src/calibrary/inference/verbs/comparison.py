@@ -18,10 +18,11 @@ from calibrary.data.checks import Array
 from calibrary.data.identity import meeting
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Sample, sample_of, swaps
-from calibrary.data.stacked import Scheme
+from calibrary.data.stacked import Block, Scheme
 from calibrary.inference.draw.cells import cells_of_pair, values_agree
 from calibrary.inference.draw.lines import view_of_lines
 from calibrary.inference.draw.resampling import (
+    BlockPath,
     Replicated,
     alpha_of,
     check_draws,
@@ -415,12 +416,14 @@ def _drawn(pair: _Pair, settings: dict[str, Any]) -> Replicated:
 
 def _resampled(first: Statistic, second: Statistic, settings: dict[str, Any]) -> Replicated:
     schemes = first.sample.bootstrap(), second.sample.bootstrap()
-    value_a, value_b = together([first], schemes[0]), together([second], schemes[1])
+    paths = together([first], schemes[0]), together([second], schemes[1])
     both = Scheme(schemes[0].draw, lambda drawn: (schemes[0].make(drawn), schemes[1].make(drawn)), schemes[0].base)
-    return replicate(
-        both, lambda r: np.concatenate([value_a(r[0]), value_b(r[1])]), 2, settings["n_resamples"],
-        generator(settings["rng"], "rows"), settings["workers"],
-    )  # fmt: skip
+
+    def values(block: Block) -> Array:
+        return np.hstack([path.values(Block([pair[k] for pair in block.replicates])) for k, path in enumerate(paths)])
+
+    path = BlockPath(values, any(path.alone for path in paths), paths[0].faults)
+    return replicate(both, path, 2, settings["n_resamples"], generator(settings["rng"], "rows"), settings["workers"])
 
 
 def _side(statistic: Statistic, drawn: Array, wider: float, settings: dict[str, Any]) -> Side:

@@ -392,7 +392,7 @@ class Entry(Facts, RenamedFields):
         for preset in _presets(self.id):
             assert preset.preset_of is not None
             fixed = preset.preset_of.settings
-            given = {**{name: _default(self.formula, name) for name in fixed}, **options}
+            given = {**{name: default_of(self.formula, name) for name in fixed}, **options}
             if all(same_setting(name, given[name], value) for name, value in fixed.items()):
                 kept = {name: value for name, value in options.items() if name not in fixed}
                 if not kept:
@@ -504,8 +504,11 @@ def _presets_among(id: str, size: int) -> tuple[Entry, ...]:
     return tuple(e for e in ENTRIES.values() if e.preset_of == id)
 
 
-def _default(formula: Callable[..., Any], name: str) -> Any:
-    return inspect.signature(formula).parameters[name].default
+@functools.cache
+def default_of(formula: Callable[..., Any], name: str) -> Any:
+    """The default of a keyword, or ``inspect.Parameter.empty``."""
+    found = inspect.signature(formula).parameters.get(name)
+    return inspect.Parameter.empty if found is None else found.default
 
 
 @functools.cache
