@@ -469,8 +469,8 @@ def test_a_fast_path_is_the_definition_of_other_weights_and_labels(id, ascending
         w, labels = rng.integers(0, 4, len(y)), rng.integers(0, 4 if labels_only else 2, len(y))
         i = np.repeat(np.arange(len(y)), w)
         if not labels_only:
-            np.testing.assert_allclose(path(w.astype(float), None), shown(id, y[i], c[i], **rows), **near)
-        np.testing.assert_allclose(path(None, labels), shown(id, labels, c, **rows), **near)
+            np.testing.assert_allclose(path.weighted(w.astype(float)[None])[0], shown(id, y[i], c[i], **rows), **near)
+        np.testing.assert_allclose(path.many(labels[None])[0], shown(id, labels, c, **rows), **near)
 
 
 @each_of_id([(id, data) for id in REPLICATED for data in ("hundredths", "four classes")])
