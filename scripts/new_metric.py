@@ -1,4 +1,4 @@
-"""Everything that a new metric changes besides its card, its function and its line in ``public.py``.
+"""Everything that a new metric changes besides its card, its function and its line in ``public.txt``.
 
 ``make new-metric`` runs this. It writes what a program can write: the index of the cards, the stub files, completion,
 the diagram of states and the number of metrics on the pages. It lists what a person must write, all at once, and ends
