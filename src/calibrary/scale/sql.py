@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,18 +26,9 @@ from calibrary.scale.state import State, plain_label, usual_resolution
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _WORDS = re.compile(r"[^\W\d]\w*( \w+)*\Z")
-#: Reserved words, which must be quoted as names of columns.
-_RESERVED = frozenset((
-    "all", "and", "any", "array", "as", "asc", "between", "both", "by", "case", "cast", "check", "column",
-    "constraint", "create", "cross", "current_date", "current_time", "current_timestamp", "current_user", "default",
-    "desc", "distinct", "else", "end", "except", "exists", "false", "fetch", "for", "foreign", "from", "full",
-    "grant", "group", "having", "in", "inner", "intersect", "interval", "into", "is", "join", "leading", "left",
-    "like", "limit", "natural", "not", "null", "offset", "on", "or", "order", "outer", "primary", "qualify",
-    "references", "right", "select", "some", "table", "then", "to", "trailing", "true", "union", "unique", "user",
-    "using", "when", "where", "window", "with",
-))  # fmt: skip
-
-_OPERATORS = frozenset(("and", "at", "between", "case", "collate", "in", "interval", "is", "like", "not", "or"))
+#: The databases, and the steps of the queries.
+_TABLE = tomllib.loads(Path(__file__).with_name("sql.toml").read_text(encoding="utf-8"))
+_RESERVED, _OPERATORS = (frozenset(_TABLE[name].split()) for name in ("reserved", "operators"))
 
 
 @dataclass(frozen=True)
@@ -48,8 +41,8 @@ class Dialect:
     quotes: str = '""'
     #: The keyword between AS and the parenthesis of a step.
     materialized: str = ""
-    #: Function that writes a text literal; None refuses texts that databases interpret differently.
-    text: Callable[[str], str] | None = None
+    #: How a text literal is written, a name in ``_TEXTS``; "" refuses texts that databases interpret differently.
+    text: str = ""
     #: Whether literal numbers are cast, because they would be decimal numbers.
     cast_literals: bool = False
     #: The label as a double, if booleans cannot be cast to double.
@@ -59,6 +52,10 @@ class Dialect:
         """A literal double."""
         written = f"{int(value)}e0" if value == int(value) else f"{value:.17e}"
         return f"CAST({written} AS {self.double})" if self.cast_literals else written
+
+    def __getitem__(self, value: str) -> str:
+        """A literal double, as templates name it: ``{d[0.5]}``."""
+        return self.number(float(value))
 
     def column(self, name: str) -> str:
         """The name of a column, quoted if necessary."""
@@ -84,12 +81,12 @@ class Dialect:
         """A label as a literal of this database."""
         value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, str):
-            if "\x00" in value or (self.text is None and "\\" in value):
+            if "\x00" in value or (not self.text and "\\" in value):
                 raise RefusedError(
                     f"labels: {value!r} contains a character that databases interpret differently: pass dialect=, or "
                     "map it to a number"
                 )
-            return _doubled(value) if self.text is None else self.text(value)
+            return _TEXTS[self.text or "doubled"](value)
         if isinstance(value, bool):
             return "TRUE" if value else "FALSE"
         if not isinstance(value, int | float) or not math.isfinite(value):
@@ -134,40 +131,14 @@ def _by_code(value: str) -> str:
     return " || CHR(92) || ".join(_doubled(part) for part in value.split("\\"))
 
 
-#: A label as a double in databases whose truth values cannot be cast to a number but have a known text.
-_BY_TEXT = (
-    "CASE CAST({{label}} AS {text}) WHEN 'true' THEN 1e0 WHEN 'false' THEN 0e0 "
-    "ELSE {try_cast}(CAST({{label}} AS {text}) AS {{double}}) END"
-)
-
-DIALECTS = {
-    dialect.name: dialect
-    for dialect in (
-        Dialect("generic"),
-        Dialect("duckdb", text=_doubled),
-        Dialect(
-            "postgres", "DOUBLE PRECISION", materialized="MATERIALIZED ", text=_of_postgres, cast_literals=True,
-            number_of_label="CAST(CASE CAST({label} AS TEXT) WHEN 'true' THEN '1' WHEN 'false' THEN '0' "
-            "ELSE CAST({label} AS TEXT) END AS {double})",
-        ),
-        Dialect("redshift", "DOUBLE PRECISION", text=_by_code, cast_literals=True),
-        Dialect("sqlite", materialized="MATERIALIZED ", text=_doubled),
-        Dialect("clickhouse", "Nullable(Float64)", "Nullable(Int64)", "``", text=_escaped),
-        Dialect(
-            "bigquery", "FLOAT64", "INT64", "``", text=_escaped,
-            number_of_label=_BY_TEXT.format(text="STRING", try_cast="SAFE_CAST"),
-        ),
-        Dialect(
-            "snowflake", "DOUBLE", text=_escaped_and_doubled, cast_literals=True,
-            number_of_label=_BY_TEXT.format(text="VARCHAR", try_cast="TRY_CAST"),
-        ),
-        Dialect("databricks", quotes="``", text=_escaped),
-        Dialect("spark", quotes="``", text=_escaped),
-        Dialect("trino", text=_doubled),
-        Dialect("datafusion", text=_doubled),
-        Dialect("polars", text=_doubled),
-    )
-}  # fmt: skip
+_TEXTS: dict[str, Callable[[str], str]] = {
+    "doubled": _doubled,
+    "escaped": _escaped,
+    "escaped and doubled": _escaped_and_doubled,
+    "escape string": _of_postgres,
+    "by code": _by_code,
+}
+DIALECTS = {name: Dialect(name, **about) for name, about in _TABLE["dialects"].items()}
 
 
 __all__ = ["StateQuery", "sql"]
@@ -260,43 +231,49 @@ def sql(
 
 
 class Steps:
-    """A query of steps in one dialect, each of which reads the one before it; ``kept`` are its key columns."""
+    """A query of steps in one dialect, each of which reads the one before it, and the first a table."""
 
-    def __init__(self, dialect: Dialect, grid: Grid, by: tuple[str, ...]) -> None:
-        self.dialect, self.grid, self.number = dialect, grid, dialect.number
+    def __init__(self, dialect: Dialect, grid: Grid, table: str, by: tuple[str, ...]) -> None:
+        self.dialect, self.grid, self.table = dialect, grid, table
         self.keys = [dialect.column(name) for name in by]
-        self.kept = "".join(f"{name}, " for name in self.keys)
 
-    def chain(self, steps: Mapping[str, str]) -> str:
-        """The steps as the WITH clause."""
-        return "WITH " + ",\n".join(f"{x} AS {self.dialect.materialized}(\n  {text}\n)" for x, text in steps.items())
+    def filled(self, name: str, **known: str) -> str:
+        """The query of this name, with these texts in its templates."""
+        query, g, of = _TABLE[name], self.grid.resolution, {"d": self.dialect, "grid": self.grid}
+        known |= {"table": self.table, "keys": "".join(f"{key}, " for key in self.keys), "levels": str(LEVELS)}
+        known |= {"level_size": str(2 * g), "both_sides": str(2 * self.grid.middle)}
+        numbers = {"resolution": g, "positions": POSITIONS, "last_position": POSITIONS - 1}
+        known |= {name: self.dialect.number(value) for name, value in numbers.items()}
+        for part, text in query["parts"].items():
+            known[part] = text.format(**of, **known)
+        steps = ((step, text.format(**of, **known)) for step, text in query["steps"].items())
+        chain = ",\n".join(f"{step} AS {self.dialect.materialized}(\n  {text}\n)" for step, text in steps)
+        return f"WITH {chain}\n{query['last'].format(**of, **known)}"
 
 
 class _Text(Steps):
     """The steps of the query in one dialect."""
 
-    def __init__(self, dialect: Dialect, grid: Grid, table: str, by: tuple[str, ...]) -> None:
-        super().__init__(dialect, grid, by)
-        self.table, self.weighted = table, False
-
     def query(
         self, label: str, prob: list[str], top: bool, weight: str | None, labels: tuple[Any, ...] | None, pos_label: Any
     ) -> str:
-        d = self.dialect
+        d, grid = self.dialect, self.grid
         label, prob = d.expression(label), [d.expression(column) for column in prob]
         if top:
             seen = self._top_label(label, prob, labels, pos_label)
         else:
             seen = self._binary(label, prob[0], labels, pos_label)
-        self.weighted = weight is not None
-        copies = self._copies(None if weight is None else d.expression(weight))
-        given = {"cal_given": f"SELECT {self.kept}{seen}, {copies} AS cal_w FROM {self.table}"}
-        groups = ", ".join([*self.keys, "cell", "y"])
-        return (
-            f"{self.chain(given | self._located())}\n"
-            f"SELECT {self.kept}cell, y, SUM(cal_n) AS n, SUM(cal_n * cal_low) AS s, SUM(cal_n * cal_high) AS s_high\n"
-            f"FROM cal_found\nWHERE cal_n > 0\nGROUP BY {groups}"
+        powers = [d.number(16**level) for level in range(LEVELS + 1)]
+        # the widest level first: few values lie near 0 or 1, and the first case that holds ends the search
+        level = " ".join(
+            f"WHEN {'cal_r = 1 OR ' if i == grid.levels_at_one else ''}cal_d * {powers[i + 1]} >= {d['1']} THEN {i}"
+            for i in range(LEVELS)
         )
+        finer = " ".join(f"WHEN {i} THEN {powers[i]}" for i in range(1, LEVELS + 1))
+        copies = self._copies(None if weight is None else d.expression(weight))
+        number = "1" if weight is None else "CASE WHEN cal_v IS NULL THEN 1 ELSE cal_w END"
+        known = {"copies": copies, "number": number, "level": level, "finer": finer}
+        return self.filled("state", seen=seen, **known)
 
     # -- labels and confidences------------------------------------------------------------------------
 
@@ -356,54 +333,6 @@ class _Text(Steps):
         inside = f"{weight} >= 0 AND {weight} < 4611686018427387904"
         whole = self.dialect.as_bigint(f"CASE WHEN {inside} THEN {weight} ELSE -1 END")
         return f"CASE WHEN {inside} AND {weight} = {whole} THEN {whole} END"
-
-    # -- cells ---------------------------------------------------------------------------------
-
-    def _located(self) -> dict[str, str]:
-        """The steps from a confidence to its cell and position."""
-        d, grid, kept = self.dialect, self.grid, self.kept
-        g, carried = grid.resolution, f"{kept}cal_v, cal_y, cal_w"
-        zero, half, one = d.number(0), d.number(0.5), d.number(1)
-        powers = [d.number(16**level) for level in range(LEVELS + 1)]
-        # the widest level first: few values lie near 0 or 1, and the first case that holds ends the search
-        level = " ".join(
-            f"WHEN {'cal_r = 1 OR ' if i == grid.levels_at_one else ''}cal_d * {powers[i + 1]} >= {one} THEN {i}"
-            for i in range(LEVELS)
-        )
-        finer = " ".join(f"WHEN {i} THEN {powers[i]}" for i in range(1, LEVELS + 1))
-        position = (
-            f"FLOOR((cal_x - (cal_k - CASE WHEN cal_side < 0 THEN {one} ELSE {zero} END)) * {d.number(POSITIONS)} + "
-            f"{half})"
-        )
-        return {
-            "cal_valid": f"SELECT {kept}CASE WHEN cal_y IS NULL OR cal_w IS NULL THEN NULL ELSE cal_c END AS cal_v, "
-            "cal_y, cal_w FROM cal_given",
-            "cal_half": f"SELECT {carried}, CASE WHEN cal_v > {half} THEN 1 ELSE 0 END AS cal_r, "
-            f"CASE WHEN cal_v > {half} THEN {one} - cal_v ELSE cal_v END AS cal_d FROM cal_valid",
-            "cal_level": f"SELECT {carried}, cal_r, cal_d, CASE {level} ELSE {LEVELS} END AS cal_l FROM cal_half",
-            "cal_finer": f"SELECT {carried}, cal_r, cal_d, cal_l, CASE cal_l {finer} ELSE {one} END AS cal_f "
-            "FROM cal_level",
-            "cal_scaled": f"SELECT {carried}, cal_r, cal_l, (cal_d * cal_f) * {d.number(g)} AS cal_x, "
-            f"{d.number(g)} * cal_f AS cal_s FROM cal_finer",
-            "cal_near": f"SELECT {carried}, cal_r, cal_l, cal_x, cal_s, FLOOR(cal_x + {half}) AS cal_k FROM cal_scaled",
-            "cal_edge": f"SELECT {carried}, cal_r, cal_l, cal_x, cal_k, "
-            f"CASE WHEN cal_r = 1 THEN cal_s - cal_k ELSE cal_k * {one} END / cal_s AS cal_e FROM cal_near",
-            "cal_sided": f"SELECT {carried}, cal_r, cal_l, cal_x, cal_k, CASE WHEN cal_v = cal_e THEN 0 "
-            "WHEN CASE WHEN cal_v > cal_e THEN 1 ELSE 0 END <> cal_r THEN 1 ELSE -1 END AS cal_side FROM cal_edge",
-            "cal_placed": f"SELECT {carried}, cal_r, cal_side, "
-            f"({LEVELS} - cal_l) * {2 * g} + 2 * {d.as_bigint('cal_k')} + cal_side AS cal_left, "
-            f"{position} AS cal_p FROM cal_sided",
-            "cal_clipped": f"SELECT {carried}, cal_r, cal_left, CASE WHEN cal_v IS NULL OR cal_side = 0 THEN {zero} "
-            f"WHEN cal_p < {one} THEN {one} WHEN cal_p > {d.number(POSITIONS - 1)} THEN {d.number(POSITIONS - 1)} "
-            "ELSE cal_p END AS cal_q FROM cal_placed",
-            "cal_parted": f"SELECT {carried}, cal_r, cal_left, cal_q, FLOOR(cal_q * {d.number(2.0**-14)}) AS cal_h "
-            "FROM cal_clipped",
-            "cal_found": f"SELECT {kept}CASE WHEN cal_v IS NULL THEN NULL WHEN cal_r = 1 THEN {2 * grid.middle} - "
-            "cal_left ELSE cal_left END AS cell, CASE WHEN cal_v IS NULL THEN NULL ELSE cal_y END AS y, "
-            f"{'CASE WHEN cal_v IS NULL THEN 1 ELSE cal_w END' if self.weighted else '1'} AS cal_n, "
-            f"{d.as_bigint('cal_h')} AS cal_high, "
-            f"{d.as_bigint(f'cal_q - cal_h * {d.number(2**14)}')} AS cal_low FROM cal_parted",
-        }
 
 
 def rows_of(cursor: Any) -> dict[str, list[Any]]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import extra, one_of, whole
 from calibrary.data.asked import checks_options
 from calibrary.grouping import EqualWidth
-from calibrary.numerics.cells import LEVELS, POSITIONS, Grid
+from calibrary.numerics.cells import LEVELS, Grid
 from calibrary.scale.keys import as_column, key_columns
 from calibrary.scale.sql import DIALECTS, Steps
 from calibrary.scale.state import State, usual_resolution
@@ -167,135 +167,33 @@ def segment_sql(
     one_of("dialect", dialect, tuple(DIALECTS))
     names = key_columns(by)
     grid = Grid(usual_resolution(resolution, names))
-    return _Numbers(DIALECTS[dialect], grid, names).query(
-        table, whole("n_bins", n_bins), normal_quantile(confidence_level)
+    return _Numbers(DIALECTS[dialect], grid, table, names).query(
+        whole("n_bins", n_bins), normal_quantile(confidence_level)
     )
 
 
 class _Numbers(Steps):
     """The steps of the query in one dialect."""
 
-    def query(self, table: str, n_bins: int, z: float) -> str:
-        steps = {"cal_sums": self._sums(table), "cal_sides": self._sides(), "cal_levels": self._levels()}
-        steps |= {"cal_placed": self._placed(), "cal_gaps": self._gaps(n_bins), "cal_means": self._means()}
-        steps |= {"cal_bins": self._bins(), "cal_segments": self._segments()}
-        return f"{self.chain(steps)}\n{self._last(z)}"
-
-    def _sums(self, table: str) -> str:
-        """The sums over rows of one segment, cell and label."""
-        d = self.dialect
-        n, low, high = (f"SUM({d.as_double(name)})" for name in ("n", "s", "s_high"))
-        where = f"({low} + {self.number(1 << 14)} * {high}) / {n}"
-        groups = ", ".join([*self.keys, "cell", "y"])
-        label = d.as_double("y")
-        return (
-            f"SELECT {self.kept}cell AS cal_cell, {label} AS cal_y, {n} AS cal_n, {where} AS cal_position\n"
-            f"  FROM {table} WHERE cell IS NOT NULL GROUP BY {groups}"
-        )
-
-    def _sides(self) -> str:
-        """The distance of each cell from the nearer end, in cells."""
-        middle = self.grid.middle
-        return (
-            f"SELECT {self.kept}cal_cell, cal_y, cal_n, cal_position, CASE WHEN cal_cell > {middle} THEN 1 ELSE 0 END "
-            f"AS cal_right, CASE WHEN cal_cell > {middle} THEN {2 * middle} - cal_cell ELSE cal_cell END AS cal_left\n"
-            "  FROM cal_sums"
-        )
-
-    def _levels(self) -> str:
-        """The number of cells of this width in the unit interval, and the number of cells before this one."""
-        g, d = self.grid.resolution, self.dialect
-        scale = self._by_level([self.number(float(g) * 16.0 ** (LEVELS - k)) for k in range(LEVELS + 1)])
+    def query(self, n_bins: int, z: float) -> str:
+        g, number, by = self.grid.resolution, self.dialect.number, ", ".join(self.keys)
+        edges = enumerate(EqualWidth(n_bins).inner_edges())
+        bins = " ".join(f"WHEN {self._below(edge)} THEN {k}" for k, edge in edges)
+        bins = f"CASE {bins} ELSE {n_bins - 1} END" if bins else "0"
+        scale = self._by_level([number(float(g) * 16.0 ** (LEVELS - k)) for k in range(LEVELS + 1)])
         first = self._by_level([str(2 * g * k) for k in range(LEVELS + 1)])
-        half = f"({d.as_double(f'cal_left - {first}')} - CASE WHEN cal_position > {self.number(0)} THEN "
-        half += f"{self.number(1)} ELSE {self.number(0)} END) / {self.number(2)}"
-        return (
-            f"SELECT {self.kept}cal_cell, cal_y, cal_n, cal_right, {scale} AS cal_scale, "
-            f"{half} + cal_position / {self.number(POSITIONS)} AS cal_cells\n  FROM cal_sides"
+        known = {"scale": scale, "first": first, "bin": bins, "z": number(z), "squared": number(z * z)}
+        known |= (
+            {"segment": f"PARTITION BY {by}", "grouped": f" GROUP BY {by}"} if by else {"segment": "", "grouped": ""}
         )
+        return self.filled("segments", **known)
 
     def _by_level(self, values: list[str]) -> str:
         g = self.grid.resolution
         cases = " ".join(f"WHEN cal_left >= {2 * g * k} THEN {values[k]}" for k in range(LEVELS, 0, -1))
         return f"CASE {cases} ELSE {values[0]} END"
 
-    def _placed(self) -> str:
-        """The mean prediction of each row."""
-        placed = "CASE WHEN cal_right = 1 THEN cal_scale - cal_cells ELSE cal_cells END / cal_scale"
-        return f"SELECT {self.kept}cal_cell, cal_y, cal_n, {placed} AS cal_c\n  FROM cal_levels"
-
-    def _gaps(self, n_bins: int) -> str:
-        cases = [f"WHEN {self._below(edge)} THEN {k}" for k, edge in enumerate(EqualWidth(n_bins).inner_edges())]
-        number = f"CASE {' '.join(cases)} ELSE {n_bins - 1} END" if cases else "0"
-        return (
-            f"SELECT {self.kept}cal_y, cal_n, cal_c, {number} AS cal_bin, cal_c - cal_y AS cal_gap, "
-            "(cal_c - cal_y) * (cal_c - cal_y) AS cal_loss\n  FROM cal_placed"
-        )
-
     def _below(self, edge: float) -> str:
         """The condition that a prediction is at most this edge, by its cell if the edge is an edge of cells."""
         cell, position = self.grid.locate(np.array([edge]))
-        return f"cal_c <= {self.number(float(edge))}" if position[0] else f"cal_cell <= {int(cell[0])}"
-
-    def _means(self) -> str:
-        over = f"OVER (PARTITION BY {', '.join(self.keys)})" if self.keys else "OVER ()"
-        return (
-            f"SELECT {self.kept}cal_y, cal_n, cal_c, cal_bin, cal_gap, cal_loss, "
-            f"SUM(cal_n * cal_loss) {over} / SUM(cal_n) {over} AS cal_mean_loss, "
-            f"SUM(cal_n * cal_gap) {over} / SUM(cal_n) {over} AS cal_mean_gap\n  FROM cal_gaps"
-        )
-
-    def _bins(self) -> str:
-        sums = {
-            "rows": "cal_n", "observed": "cal_n * cal_y", "expected": "cal_n * cal_c",
-            "squares": "cal_n * cal_c * cal_c", "losses": "cal_n * cal_loss", "gaps": "cal_n * cal_gap",
-            "loss_spread": "cal_n * (cal_loss - cal_mean_loss) * (cal_loss - cal_mean_loss)",
-            "gap_spread": "cal_n * (cal_gap - cal_mean_gap) * (cal_gap - cal_mean_gap)",
-        }  # fmt: skip
-        shown = ", ".join(f"SUM({of}) AS bin_{name}" for name, of in sums.items())
-        groups = ", ".join([*self.keys, "cal_bin"])
-        return f"SELECT {self.kept}cal_bin, {shown}\n  FROM cal_means GROUP BY {groups}"
-
-    def _segments(self) -> str:
-        names = ("rows", "observed", "expected", "squares", "losses", "gaps", "loss_spread", "gap_spread")
-        shown = ", ".join(f"SUM(bin_{name}) AS cal_{name}" for name in names)
-        groups = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
-        return f"SELECT {self.kept}{shown}, SUM(ABS(bin_gaps)) AS cal_bin_gaps\n  FROM cal_bins{groups}"
-
-    def _last(self, z: float) -> str:
-        d, number = self.dialect, self.number
-        zero, one, two, four = (number(k) for k in (0, 1, 2, 4))
-        squared = number(z * z)
-        a = f"(cal_expected * cal_expected + {squared} * cal_squares)"
-        b = f"({two} * cal_observed * cal_expected + {squared} * cal_expected)"
-        # a division by zero is an error in some engines and infinite in others; NULL works in all
-        events, twice = f"NULLIF(cal_expected, {zero})", f"NULLIF({two} * {a}, {zero})"
-        ratio = f"(cal_observed / {events})"
-        both = f"(cal_squares + cal_observed - cal_losses) / {two}"
-        excess = f"({two} * {ratio} * ({ratio} * cal_squares - {both}))"
-        excess = f"(CASE WHEN {excess} > {zero} THEN {excess} ELSE {zero} END)"
-        inside = f"({b} * {b} - {four} * {a} * (cal_observed * cal_observed - {squared} * {excess}))"
-        root = f"SQRT(CASE WHEN {inside} > {zero} THEN {inside} ELSE {zero} END)"
-        loss, gap = "cal_losses / cal_rows", "cal_gaps / cal_rows"
-        loss_error, gap_error = (
-            f"{number(z)} * SQRT(cal_{name}_spread / cal_rows / NULLIF(cal_rows - {one}, {zero}))"
-            for name in ("loss", "gap")
-        )
-        columns = {
-            "n": d.as_bigint("cal_rows"),
-            "observed": d.as_bigint("cal_observed"),
-            "expected": "cal_expected",
-            "ece": "cal_bin_gaps / cal_rows",
-            "brier": loss,
-            "brier_low": f"CASE WHEN {loss} - {loss_error} < {zero} THEN {zero} ELSE {loss} - {loss_error} END",
-            "brier_high": f"CASE WHEN {loss} + {loss_error} > {one} THEN {one} ELSE {loss} + {loss_error} END",
-            "oe": f"cal_observed / {events}",
-            "oe_low": f"CASE WHEN {b} < {root} THEN {zero} ELSE ({b} - {root}) / {twice} END",
-            "oe_high": f"({b} + {root}) / {twice}",
-            "bias": gap,
-            "bias_low": f"{gap} - {gap_error}",
-            "bias_high": f"{gap} + {gap_error}",
-        }
-        assert tuple(columns) == COLUMNS
-        shown = ",\n  ".join(f"{of} AS {name}" for name, of in columns.items())
-        return f"SELECT {self.kept}{shown}\nFROM cal_segments"
+        return f"cal_c <= {self.dialect.number(float(edge))}" if position[0] else f"cal_cell <= {int(cell[0])}"

@@ -8,7 +8,6 @@ metrics have the same results as all others: values on calibrated models, power,
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -27,7 +26,7 @@ from calibrary.numerics.draw import addressed, generator
 from calibrary.study.curves import CURVES, LAWS
 from calibrary.study.measures import Field, Readings, portfolio_row
 from calibrary.study.panel import Number
-from calibrary.study.shards import Shard
+from calibrary.study.shards import Job, draw_shard
 
 #: The side of an object, the side of its cell (one object per cell), and the number of cells of an image.
 _SIDE, _CELL, _ROW, _IN_IMAGE = 40.0, 100.0, 4, 8
@@ -419,18 +418,8 @@ def _read(
     if n not in draws:
         raise RefusedError(f"draws has no entry for n={n}: pass two numbers of samples for it")
     times = draws[n][1 if world.family == "calibrated" else 0]
-    rng = addressed(seed, n, *world.stream)
-    values, seconds, undefined = np.full((times, len(numbers)), np.nan), np.zeros(len(numbers)), {}
-    for draw in range(times):
-        sample = world.sample(n, rng)
-        for i, number in enumerate(numbers):
-            started = time.process_time()
-            values[draw, i], why = number(sample)
-            seconds[i] += time.process_time() - started
-            if why:
-                undefined[number.name] = why
+    job = Job(world, n, {number.name: times for number in numbers})
+    shard = draw_shard(job, numbers, seed, data=lambda sample: sample)
     if watch is not None:
         watch(f"{world.name}, N = {n:,}")
-    names = tuple(number.name for number in numbers)
-    shard = Shard(names, values, np.full(len(numbers), times), seconds / times, undefined)
     return Readings(world, n, shard, {**truth._asdict(), "distance": truth.l1})

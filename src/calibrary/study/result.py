@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -155,8 +155,19 @@ def result_of(readings: Sequence[Readings], numbers: Sequence[Number], about: Ma
     several = [r for r in readings if not isinstance(r.world, World)]
     own = {number.name: number for number in numbers}
     plain = [number for number in own.values() if number.kind in ("metric", "binning")]
+    binnings, tests = ([x for x in own.values() if x.kind == kind] for kind in ("binning", "test"))
     sizes = sorted({r.n for r in binary})
-    fields = {n: {x.name: Field(x, [r for r in binary if r.n == n]) for x in plain} for n in sizes}
+
+    def here(n: int) -> list[Readings]:
+        return [r for r in binary if r.n == n]
+
+    def by_size(of: Callable[[int], dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        return {str(n): of(n) for n in sizes}
+
+    def of_worlds(found: Mapping[str, Mapping[str, float]]) -> dict[str, list[float | None]]:
+        return {name: [at.get(w) for w in worlds] for name, at in found.items() if at}
+
+    fields = {n: {x.name: Field(x, here(n)) for x in plain} for n in sizes}
     largest = {x.name: _largest(x.name, fields) for x in plain}
     worlds = list(dict.fromkeys(r.world.name for r in binary))
     limits = {name: fields[n][name].limits() if n else {} for name, n in largest.items()}
@@ -166,32 +177,13 @@ def result_of(readings: Sequence[Readings], numbers: Sequence[Number], about: Ma
         "about": dict(about),
         "worlds": {r.world.name: {"family": r.world.family, "law": r.world.law_name, **r.truth} for r in binary},
         "numbers": {x.name: _of_number(x, largest[x.name], fields, binary, lies) for x in plain if x.name in computed},
-        "sizes": {
-            str(n): {x.name: _at_size(fields[n][x.name], limits[x.name], n) for x in plain if fields[n][x.name].read}
-            for n in sizes
-        },
-        "means": {
-            str(n): {x.name: [at.get(w) for w in worlds] for x in plain if (at := fields[n][x.name].limits())}
-            for n in sizes
-        },
-        "powers": {
-            str(n): {x.name: [at.get(w) for w in worlds] for x in plain if (at := fields[n][x.name].power_by_world())}
-            for n in sizes
-        },
-        "binnings": {
-            str(n): measures.binning_sensitivity(
-                [x for x in plain if x.kind == "binning"], [r for r in binary if r.n == n]
-            )
-            for n in sizes
-        },
-        "tests": {
-            str(n): {
-                x.metric: levels
-                for x in own.values()
-                if x.kind == "test" and (levels := measures.test_levels(x, [r for r in binary if r.n == n]))
-            }
-            for n in sizes
-        },
+        "sizes": by_size(
+            lambda n: {x.name: _at_size(f, limits[x.name], n) for x in plain if (f := fields[n][x.name]).read}
+        ),
+        "means": by_size(lambda n: of_worlds({x.name: fields[n][x.name].limits() for x in plain})),
+        "powers": by_size(lambda n: of_worlds({x.name: fields[n][x.name].power_by_world() for x in plain})),
+        "binnings": by_size(lambda n: measures.binning_sensitivity(binnings, here(n))),
+        "tests": by_size(lambda n: {x.metric: levels for x in tests if (levels := measures.test_levels(x, here(n)))}),
         "classes": _of_classes(own.values(), several),
         "correlation": _correlation(plain, fields),
         "left_out": {e.id: why for e in catalogue.values() if (why := left_out(e) or (e.id in slow and _TOO_SLOW))},

@@ -13,7 +13,7 @@ import re
 import time
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -141,10 +141,20 @@ def _padded(values: Array, rows: int) -> Array:
     return np.concatenate([values, np.full((rows - len(values), values.shape[1]), np.nan)])
 
 
-def draw_shard(job: Job, numbers: Iterable[Number], seed: int, there: Shard | None = None) -> Shard:
+def _predictions(sample: Any) -> Any:
+    return predictions(*sample)
+
+
+def draw_shard(
+    job: Job,
+    numbers: Iterable[Number],
+    seed: int,
+    there: Shard | None = None,
+    data: Callable[[Any], Any] = _predictions,
+) -> Shard:
     """Compute the metrics on the draws of a setting; the stream depends on seed, sample size and setting.
 
-    Draws of a metric that ``there`` already contains are taken from it.
+    Draws of a metric that ``there`` already contains are taken from it. ``data`` makes of a sample what metrics take.
     """
     wanted = [number for number in numbers if job.draws.get(number.name, 0) > 0]
     rows = max((job.draws[number.name] for number in wanted), default=0)
@@ -160,7 +170,7 @@ def draw_shard(job: Job, numbers: Iterable[Number], seed: int, there: Shard | No
             seconds[i] = there.seconds[j] * known[i]
             undefined |= {number.name: there.undefined[number.name]} if number.name in there.undefined else {}
     for draw in range(rows):
-        p = predictions(*job.world.sample(job.n, rng))
+        p = data(job.world.sample(job.n, rng))
         for i, number in enumerate(wanted):
             if known[i] <= draw < job.draws[number.name]:
                 started = time.process_time()
