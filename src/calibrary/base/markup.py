@@ -12,8 +12,10 @@ import hashlib
 import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
 
-from calibrary.base.text import plain
+from calibrary.base.text import in_columns, plain
 
 #: HTML elements that never have content, and elements of SVG and XML that may be empty.
 _VOID = frozenset(("meta", "input", "img"))
@@ -131,3 +133,50 @@ def _name(name: str) -> str:
     if not _NAME.fullmatch(written):
         raise ValueError(f"{written[:40]!r} is not a name of an element or attribute")
     return written
+
+
+# -- results ------------------------------------------------------------------------------------------
+
+
+class Told:
+    """A result that is printed as its ``sentence``."""
+
+    def __str__(self: Any) -> str:
+        return self.sentence
+
+
+class ToldByName(Told):
+    """A result with ``rows()``, its numbers by name: a notebook shows them under the sentence."""
+
+    def _repr_html_(self: Any) -> str:
+        """For a notebook: the numbers, and the sentence in the heading."""
+        return html_table(("", self.sentence), self.rows())
+
+
+class Tabled:
+    """A result that is printed as its ``sentence``, its notes and a table: the heading and the cells of ``cells()``."""
+
+    #: Whether all columns of the printed table but the first end at the right.
+    _right = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Further remarks."""
+        return ()
+
+    def _records(self: Any) -> list[dict[str, Any]]:
+        """The rows of the table with all fields."""
+        return [asdict(row) for row in self.rows]
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame with one row for each row of the table."""
+        import pandas as pd
+
+        return pd.DataFrame(self._records())
+
+    def __repr__(self: Any) -> str:
+        head, body = self.cells()
+        return "\n".join([self.sentence, *self.notes, "", *in_columns([head, *body], right=self._right)])
+
+    def _repr_html_(self: Any) -> str:
+        return markup(each("p", (self.sentence, *self.notes)), html_table(*self.cells()))

@@ -7,6 +7,7 @@ answer (``k``), how many of them agree with it (``agree``) and whether it is rig
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
@@ -66,18 +67,16 @@ def agreement(answers: Any, right: Any, answer: Any) -> Agreement:
     """The chosen answer of each question, compared with the samples that measure it."""
     refuse_misaligned(answers=answers, right=right, answer=answer)
     answers, right, answer = ordered(answers, "answers"), ordered(right, "right"), ordered(answer, "answer")
-    samples, kept, shape = _coded(answers)
-    of_sample, of_question = _rightness(right, samples, kept, shape)
+    samples, kept = _coded(answers)
     if isinstance(answer, str):
         _refuse_majority(answer)
         one_of("answer", answer, CHOICES)
         voters = np.ones(samples.n, dtype=np.int64) if answer == "first" else samples.size // 2
         chosen, at = _voted(samples, voters)
-        truth = of_question(answer, chosen) if of_sample is None else of_sample[at]
     else:
-        voters = np.zeros(samples.n, dtype=np.int64)
+        voters, at = np.zeros(samples.n, dtype=np.int64), None
         chosen = _given(answer, samples)
-        truth = of_question("given", chosen) if of_sample is None else _found(of_sample, samples, chosen)
+    truth = _truth(right, samples, kept, chosen, at, voted=at is not None and answer == "split")
     k = samples.size - voters
     _require_samples(k, samples.size, answer)
     measuring = samples.place >= voters[samples.question]
@@ -121,34 +120,29 @@ def _require_samples(k: Counts, size: Counts, answer: Any) -> None:
 # -- labels of meaning -------------------------------------------------------------------------------
 
 
-def _coded(answers: Any) -> tuple[_Samples, Flags, tuple[int, ...] | None]:
+def _coded(answers: Any) -> tuple[_Samples, Flags]:
     """The samples as codes; None and NaN are missing samples, and ``kept`` marks the others."""
     array = answers.to_numpy() if hasattr(answers, "to_numpy") else answers
-    if not isinstance(array, np.ndarray):
-        rows = [_row(row, i) for i, row in enumerate(array)]
-        flat: list[Any] = [label for row in rows for label in row]
-        lengths = np.array([len(row) for row in rows], dtype=np.int64)
-        shape = None
-        values, missing = _codes_of(flat)
-    else:
+    if isinstance(array, np.ndarray):
         if array.ndim != 2:
             raise RefusedError(
                 f"answers has {array.ndim} dimension(s): pass one row per question and one column per sample, or lists"
             )
         lengths = np.full(len(array), array.shape[1], dtype=np.int64)
-        shape = array.shape
-        values, missing = _codes_of(array.ravel())
+        code, codes = _codes_of(array.ravel())
+    else:
+        rows = [_row(row, i) for i, row in enumerate(array)]
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        code, codes = _codes_of([label for row in rows for label in row])
     if not len(lengths):
         raise RefusedError("answers is empty: pass at least one question")
-    code, codes = values
-    question = np.repeat(np.arange(len(lengths)), lengths)
-    kept = ~missing
+    question, kept = np.repeat(np.arange(len(lengths)), lengths), code >= 0
     size = np.bincount(question[kept], minlength=len(lengths)).astype(np.int64)
     none = np.flatnonzero(size == 0)
     if len(none):
         raise RefusedError(f"answers[{int(none[0])}] has no samples: leave out questions without samples")
     starts = np.concatenate(([0], np.cumsum(size)[:-1]))
-    return _Samples(code[kept], question[kept], starts, size, codes), kept, shape
+    return _Samples(code[kept], question[kept], starts, size, codes), kept
 
 
 def _row(row: Any, i: int) -> Sequence[Any]:
@@ -159,42 +153,28 @@ def _row(row: Any, i: int) -> Sequence[Any]:
     return list(row)
 
 
-def _codes_of(flat: Any) -> tuple[tuple[Counts, dict[Any, int]], Flags]:
-    """A number for each meaning: text is trimmed and lower-cased, other values are unchanged."""
+def _codes_of(flat: Any) -> tuple[Counts, dict[Any, int]]:
+    """A number for each meaning, -1 for a missing sample; text is trimmed and lower-cased."""
     codes: dict[Any, int] = {}
     if isinstance(flat, np.ndarray) and flat.dtype.kind in "biuf":
-        missing = np.isnan(flat) if flat.dtype.kind == "f" else np.zeros(len(flat), dtype=bool)
-        distinct, inverse = np.unique(flat[~missing], return_inverse=True)
-        code = np.full(len(flat), -1, dtype=np.int64)
-        code[~missing] = inverse
-        codes = {value: i for i, value in enumerate(distinct.tolist())}
-        return (code, codes), missing
+        known = flat == flat
+        distinct, inverse = np.unique(flat[known], return_inverse=True)
+        found = np.full(len(flat), -1, dtype=np.int64)
+        found[known] = inverse
+        return found, {value: i for i, value in enumerate(distinct.tolist())}
+
+    @functools.cache
+    def code(label: Any) -> int:
+        return -1 if label is None or label != label else codes.setdefault(meaning(label), len(codes))
+
     listed = flat.tolist() if isinstance(flat, np.ndarray) else flat
-    seen: dict[Any, int] = {}
-    found = np.empty(len(listed), dtype=np.int64)
-    for place, label in enumerate(listed):
-        key = (type(label) is bool, label) if _hashable(label) else None
-        number = seen.get(key, -2) if key is not None else -2
-        if number == -2:
-            number = _new_code(label, place, codes)
-            seen[key] = number
-        found[place] = number
-    return (found, codes), found < 0
-
-
-def _hashable(label: Any) -> bool:
-    return label is None or isinstance(label, str | int | float | bool | np.generic)
-
-
-def _new_code(label: Any, place: int, codes: dict[Any, int]) -> int:
-    if not _hashable(label):
-        raise RefusedCallError(
-            f"answers contains {type(label).__name__} values ({label!r:.60}): pass a label for the meaning of each "
-            "sample, such as a text or a number"
-        )
-    if label is None or label != label:
-        return -1
-    return codes.setdefault(meaning(label), len(codes))
+    for label in listed:
+        if not (label is None or isinstance(label, str | int | float | bool | np.generic)):
+            raise RefusedCallError(
+                f"answers contains {type(label).__name__} values ({label!r:.60}): pass a label for the meaning of each "
+                "sample, such as a text or a number"
+            )
+    return np.fromiter(map(code, listed), dtype=np.int64, count=len(listed)), codes
 
 
 def meaning(label: Any) -> Any:
@@ -212,23 +192,15 @@ def _voted(samples: _Samples, voters: Counts) -> tuple[Counts, Counts]:
 
     Returns the code, and the position of one sample that has it.
     """
-    votes = samples.place < voters[samples.question]
-    question, code, at = samples.question[votes], samples.code[votes], np.flatnonzero(votes)
-    order = np.lexsort((at, code, question))
-    question, code, at = question[order], code[order], at[order]
-    begins = (
-        np.flatnonzero(np.r_[True, (np.diff(question) != 0) | (np.diff(code) != 0)]) if len(at) else np.zeros(0, int)
-    )
-    count = np.diff(np.r_[begins, len(at)])
-    best = np.lexsort((at[begins], -count, question[begins]))
-    first = np.r_[True, np.diff(question[begins][best]) != 0] if len(best) else np.zeros(0, bool)
-    winner = begins[best[first]]
-    if len(winner) < samples.n:  # a question without voters: the error about the number of samples follows
-        chosen = np.full(samples.n, -3, dtype=np.int64)
-        place = samples.starts.copy()
-        chosen[question[winner]], place[question[winner]] = code[winner], at[winner]
-        return chosen, place
-    return code[winner], at[winner]
+    at = np.flatnonzero(samples.place < voters[samples.question])
+    question, code = samples.question[at], samples.code[at]
+    _, first, votes = np.unique(question * len(samples.codes) + code, return_index=True, return_counts=True)
+    best = first[np.lexsort((first, -votes, question[first]))]
+    winner = best[np.unique(question[best], return_index=True)[1]]
+    # of a question without voters: the error about the number of samples follows
+    chosen, place = np.full(samples.n, -3, dtype=np.int64), samples.starts.copy()
+    chosen[question[winner]], place[question[winner]] = code[winner], at[winner]
+    return chosen, place
 
 
 def _given(answer: Any, samples: _Samples) -> Counts:
@@ -241,21 +213,20 @@ def _given(answer: Any, samples: _Samples) -> Counts:
     return np.array([samples.codes.get(meaning(label), -3) for label in labels.tolist()], dtype=np.int64)
 
 
-def _rightness(right: Any, samples: _Samples, kept: Flags, shape: Any) -> tuple[Flags | None, Any]:
-    """Whether each sample is right; or None and a function from chosen codes to whether they are right."""
+def _truth(right: Any, samples: _Samples, kept: Flags, chosen: Counts, at: Counts | None, *, voted: bool) -> Flags:
+    """Whether the chosen answers are right; ``at`` are samples that have them, None for given answers."""
     array = right.to_numpy() if hasattr(right, "to_numpy") else right
-    ragged = not isinstance(array, np.ndarray) and any(
-        hasattr(v, "__iter__") and not isinstance(v, str | bytes) for v in array
-    )
-    if (isinstance(array, np.ndarray) and array.ndim == 2) or ragged:
-        flat = (
-            array.ravel()
-            if isinstance(array, np.ndarray)
-            else np.array([v for row in array for v in row], dtype=object)
-        )
+    if isinstance(array, np.ndarray):
+        of_samples = array.ndim == 2
+    else:
+        of_samples = any(hasattr(v, "__iter__") and not isinstance(v, str | bytes) for v in array)
+    if of_samples:
+        whole = isinstance(array, np.ndarray)
+        flat = array.ravel() if whole else np.array([v for row in array for v in row], dtype=object)
         if len(flat) != len(kept):
             raise RefusedError(f"right has {len(flat):,} values and answers {len(kept):,}: pass one for each sample")
-        return _one_truth(_flags(flat[kept]), samples), None
+        flags = _one_truth(_flags(flat[kept]), samples)
+        return _found(flags, samples, chosen) if at is None else flags[at]
     labels = list(array)
     if len(labels) != samples.n:
         raise RefusedError(
@@ -264,19 +235,14 @@ def _rightness(right: Any, samples: _Samples, kept: Flags, shape: Any) -> tuple[
         )
     boolean = all(isinstance(v, bool | np.bool_) for v in labels)
     if boolean and not all(isinstance(v, bool | np.bool_) for v in samples.codes):
-        outcome = np.array(labels, dtype=bool)
-
-        def known(answer: str, chosen: Counts) -> Flags:
-            if answer == "split":
-                raise RefusedError(
-                    'right gives one value per question, but answer="split" chooses the answer: pass the right '
-                    "label of each question, or whether each sample is right"
-                )
-            return outcome
-
-        return None, known
+        if voted:
+            raise RefusedError(
+                'right gives one value per question, but answer="split" chooses the answer: pass the right label of '
+                "each question, or whether each sample is right"
+            )
+        return np.array(labels, dtype=bool)
     code = np.array([samples.codes.get(meaning(v), -4) for v in labels], dtype=np.int64)
-    return None, lambda answer, chosen: _same(code, chosen, labels, samples)
+    return _same(code, chosen, labels, samples)
 
 
 def _same(code: Counts, chosen: Counts, labels: list[Any], samples: _Samples) -> Flags:

@@ -20,7 +20,7 @@ import scipy
 
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedCallError, RefusedError, collected_warnings, whole
-from calibrary.base.markup import html_table
+from calibrary.base.markup import ToldByName
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array
@@ -53,7 +53,7 @@ _FEW = 10.0
 
 
 @dataclass(frozen=True)
-class JudgedResult(Estimate):
+class JudgedResult(ToldByName, Estimate):
     """A metric from few human labels and a judge. The result unpacks as ``low, high = result``.
 
     ``pvalue`` is that of the hypothesis that the predictions are calibrated, ``expected_by_chance`` the value from
@@ -88,13 +88,6 @@ class JudgedResult(Estimate):
     n_labels: int = 0
     n_bins: int = 0
     n_resamples: int = 0
-
-    def __str__(self) -> str:
-        return self.sentence
-
-    def _repr_html_(self) -> str:
-        """For a notebook: the numbers, and the sentence in the heading."""
-        return html_table(("", self.sentence), self.rows())
 
     def plot(self, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
         """Draw the intervals of the humans alone and of both, beside the judge; returns the matplotlib Axes."""
@@ -186,13 +179,12 @@ def judged(
         whole("n_bins", n_bins)
         if "n_bins" not in entry.options:
             raise RefusedCallError(f"{entry.key} has no bins: leave n_bins out")
+        options["n_bins"] = n_bins
     if entry.means_rows:
         numbers = _mean_of_losses(entry, rows, options, alpha, seed)
     else:
         _require_norm(entry)
-        numbers = _norm(
-            entry, rows, {**options, **({} if n_bins is None else {"n_bins": n_bins})}, alpha, n_resamples, seed
-        )
+        numbers = _norm(entry, rows, options, alpha, n_resamples, seed)
     result = JudgedResult(
         **numbers, **_about_judge(rows, seed), metric=entry.key, n=rows.n, n_labels=rows.n_labels,
         level=confidence_level, n_resamples=n_resamples,

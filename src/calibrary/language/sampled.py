@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError, whole
-from calibrary.base.markup import html_table
+from calibrary.base.markup import ToldByName
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.base.once import once
 from calibrary.data.asked import checks_options
@@ -39,7 +39,7 @@ _AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
-class SampledResult(Estimate):
+class SampledResult(ToldByName, Estimate):
     """The calibration error of sampled answers without the noise of the samples.
 
     The interval is for the error that k samples can show, which is at most the expected calibration error of the
@@ -76,12 +76,9 @@ class SampledResult(Estimate):
     null_high: Any = field(default=(), repr=False)
     naive_gap: Any = field(default=(), repr=False)
 
-    def __str__(self) -> str:
-        return self.sentence
-
-    def _repr_html_(self) -> str:
-        """For a notebook: the numbers, and the sentence in the heading."""
-        rows = [
+    def rows(self) -> list[tuple[str, str]]:
+        """The numbers by name, written for people."""
+        return [
             ("calibration error", with_interval(self.value, self.low, self.high)),
             ("expected by chance", number(self.expected_by_chance)),
             ("p-value", f"{pvalue(self.pvalue, self.n_resamples)} ({self.method} test)"),
@@ -93,7 +90,6 @@ class SampledResult(Estimate):
             ("questions", counted(self.n, "question")),
             ("samples that measure an answer", _samples(self.k)),
         ]
-        return html_table(("", self.sentence), rows)
 
     def plot(self, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
         """Draw the contribution of each bin with its range for a calibrated model; returns the matplotlib Axes."""

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError
-from calibrary.base.markup import each, html_table, markup
+from calibrary.base.markup import Tabled
 from calibrary.base.numbers import counted, number, percent, pvalue
-from calibrary.base.text import in_columns
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.inference.methods.multiplicity import adjust_pvalues
@@ -54,8 +53,8 @@ class SegmentRow:
     pvalue_after: float
 
 
-@dataclass(frozen=True)
-class SegmentGain:
+@dataclass(frozen=True, repr=False)
+class SegmentGain(Tabled):
     """The gain of a map for each segment over one common map. Print the result, or use ``sentence``.
 
     Attributes
@@ -130,24 +129,13 @@ class SegmentGain:
         ]  # fmt: skip
         return head, body
 
+    cells = table
+
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, words and lists, ready for JSON."""
         rows = [{k: None if v != v else v for k, v in asdict(row).items()} for row in self.rows]
         names = ("by", "gain", "se", "spread", "score", "n_folds", "worth", "sentence")
         return {**{name: getattr(self, name) for name in names}, "segments": rows}
-
-    def to_pandas(self) -> Any:
-        """A pandas DataFrame, one row per segment."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(row) for row in self.rows])
-
-    def __repr__(self) -> str:
-        head, body = self.table()
-        return "\n".join([self.sentence, "", *in_columns([head, *body])])
-
-    def _repr_html_(self) -> str:
-        return markup(each("p", (self.sentence,)), html_table(*self.table()))
 
 
 def _p(value: float) -> str:

@@ -11,9 +11,9 @@ import numpy as np
 
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import suggest
-from calibrary.base.markup import each, html_table, markup
+from calibrary.base.markup import Tabled
 from calibrary.base.numbers import number
-from calibrary.base.text import capital, in_columns
+from calibrary.base.text import capital
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.recalibrate.scores import spoken_score
@@ -48,8 +48,8 @@ class MapGain:
         return self.gain > 2.0 * self.se
 
 
-@dataclass(frozen=True)
-class RecalibrationGain:
+@dataclass(frozen=True, repr=False)
+class RecalibrationGain(Tabled):
     """The gain of every map, and the recommended map. Print the result, or use ``sentence``.
 
     Attributes
@@ -175,12 +175,6 @@ class RecalibrationGain:
             "notes": list(self.notes),
         }
 
-    def to_pandas(self) -> Any:
-        """A pandas DataFrame, one row per map."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(row) for row in self.rows])
-
     def table(self) -> tuple[list[str], list[list[str]]]:
         """The heading and the cells of the printed table."""
         head = ["map", spoken_score(self.score), "gain", "se", "ECE", "if calibrated", ""]
@@ -193,10 +187,4 @@ class RecalibrationGain:
             body.append([row.name, *map(number, numbers), mark])
         return head, body
 
-    def __repr__(self) -> str:
-        head, body = self.table()
-        return "\n".join([self.sentence, *self.notes, "", *in_columns([head, *body], right=True)])
-
-    def _repr_html_(self) -> str:
-        head, body = self.table()
-        return markup(each("p", (self.sentence, *self.notes)), html_table(head, body))
+    cells, _right = table, True

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError
+from calibrary.base.markup import Told
 from calibrary.base.numbers import counted, ends, number, percent, pvalue, with_interval
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array
@@ -55,7 +56,7 @@ class RiskWithOutside(Estimate):
 
 
 @dataclass(frozen=True)
-class OutsideResult(Result):
+class OutsideResult(Told, Result):
     """The result of :func:`calibrary.outside_rows`. Print it, or use ``sentence``.
 
     Attributes
@@ -87,9 +88,6 @@ class OutsideResult(Result):
     level: float
     n_resamples: int
     sentence: Sentence = field(default=Sentence(""))
-
-    def __str__(self) -> str:
-        return self.sentence
 
 
 @knows_rows

@@ -8,7 +8,7 @@ from typing import Any
 
 from calibrary.base.claims import Sentence
 from calibrary.base.errors import RefusedError, one_of, warn
-from calibrary.base.markup import html_table
+from calibrary.base.markup import Told, html_table
 from calibrary.base.numbers import ends, number, percent, pvalue_cell
 from calibrary.data.asked import checks_options
 from calibrary.data.identity import knows_rows
@@ -23,7 +23,7 @@ from calibrary.secondorder.uncertainty import EnsembleDecomposition, decompositi
 
 
 @dataclass(frozen=True)
-class EnsembleResult(Result):
+class EnsembleResult(Told, Result):
     """The result of :func:`calibrary.ensemble`. Print it, or use ``sentence``.
 
     Attributes
@@ -58,9 +58,6 @@ class EnsembleResult(Result):
         if self.outside is not None:
             said.append(self.outside.sentence)
         return Sentence.joined(" ", said)
-
-    def __str__(self) -> str:
-        return self.sentence
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """The numbers by name, formatted for display: value, interval, p-value."""

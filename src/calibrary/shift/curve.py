@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError, one_of
-from calibrary.base.markup import html_table, markup
+from calibrary.base.markup import Told, html_table, markup
 from calibrary.base.numbers import counted, ends, number, percent, pvalue
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Indices, as_array, missing
@@ -31,7 +31,7 @@ _PARTS = ("Brier score", "calibration part")
 
 
 @dataclass(frozen=True)
-class ShiftCurve(Estimate):
+class ShiftCurve(Told, Estimate):
     """A metric along ordered groups: an :class:`Estimate` whose numbers are arrays, one entry for each group.
 
     Attributes
@@ -72,9 +72,6 @@ class ShiftCurve(Estimate):
     n_units: int = 0
     spoken: str = ""
     by: str = ""
-
-    def __str__(self) -> str:
-        return self.sentence
 
     def __len__(self) -> int:
         return len(self.groups)

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of, warn
-from calibrary.base.markup import html_table
+from calibrary.base.markup import ToldByName
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, Indices, as_floats, checked_probabilities
@@ -88,7 +88,7 @@ LEVEL = 0.05
 
 
 @dataclass(frozen=True)
-class ShiftResult(Estimate):
+class ShiftResult(ToldByName, Estimate):
     """A metric on a target without labels, under the assumption. Unpacks as ``low, high = result``.
 
     Where a page shows that the data contradict the assumption, everything that rests on it is NaN or empty.
@@ -125,9 +125,6 @@ class ShiftResult(Estimate):
     n_target: int = 0
     n_resamples: int = 999
 
-    def __str__(self) -> str:
-        return self.sentence
-
     def rows(self) -> list[tuple[str, str]]:
         """The numbers by name, formatted for display."""
         tested = ("test of the assumption", pvalue(self.assumption_pvalue, self.n_resamples))
@@ -143,10 +140,6 @@ class ShiftResult(Estimate):
             ("effective rows", f"{self.effective_n:,.0f} of {self.n:,}"),
             tested,
         ]
-
-    def _repr_html_(self) -> str:
-        """The numbers and the sentence as HTML, for notebooks."""
-        return html_table(("", self.sentence), self.rows())
 
 
 class ContradictedError(RefusedError):

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from calibrary.base.claims import Sentence, measured
 from calibrary.base.errors import RefusedError, one_of
-from calibrary.base.markup import each, html_table, markup
+from calibrary.base.markup import Tabled
 from calibrary.base.numbers import counted, ends, number, percent, pvalue
-from calibrary.base.text import in_columns, in_sentence
+from calibrary.base.text import in_sentence
 from calibrary.data import predictions
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import one_each
@@ -113,7 +113,7 @@ class LeaveOneOut(Estimate):
 
 
 @dataclass(frozen=True)
-class Pooled(Result):
+class Pooled(Tabled, Result):
     """The result of :func:`pooled`: ``result["oe"]`` is the row of a metric.
 
     Attributes
@@ -187,6 +187,11 @@ class Pooled(Result):
         )
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What is printed below the sentence."""
+        return self.cautions
+
+    @property
     def cautions(self) -> tuple[str, ...]:
         """What must be said of all metrics together."""
         most = max((row.k for row in self.table), default=0)
@@ -232,20 +237,11 @@ class Pooled(Result):
         return head, body
 
     def __repr__(self) -> str:
-        head, body = self.cells()
-        notes = [f"{row.metric}: {row.note}" for row in self.table if row.note]
-        return "\n".join(
-            [self.sentence, *self.cautions, "", *in_columns([head, *body]), *([""] if notes else []), *notes]
-        )
+        below = [f"{row.metric}: {row.note}" for row in self.table if row.note]
+        return "\n".join([super().__repr__(), *([""] if below else []), *below])
 
-    def _repr_html_(self) -> str:
-        return markup(each("p", (self.sentence, *self.cautions)), html_table(*self.cells()))
-
-    def to_pandas(self) -> Any:
-        """A pandas DataFrame with one row for each metric."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(row) for row in self.table])
+    def _records(self) -> list[dict[str, Any]]:
+        return [asdict(row) for row in self.table]
 
 
 def _of(value: float, form: Any) -> tuple[str]:

@@ -12,10 +12,10 @@ import numpy as np
 
 from calibrary.base.claims import Sentence, measured
 from calibrary.base.errors import RefusedError, UnknownMetricError, suggest
-from calibrary.base.markup import each, html_table, markup
+from calibrary.base.markup import Tabled
 from calibrary.base.numbers import counted, ends, number, percent, with_interval
 from calibrary.base.once import once
-from calibrary.base.text import capital, in_columns, in_sentence
+from calibrary.base.text import capital, in_sentence
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import means, quantiles
@@ -99,8 +99,8 @@ class Refits:
     n: int
 
 
-@dataclass(frozen=True)
-class Validation:
+@dataclass(frozen=True, repr=False)
+class Validation(Tabled):
     """The result of :func:`calibrary.validate`. Print it, use ``sentence``, or index by metric for a row.
 
     Attributes
@@ -156,11 +156,8 @@ class Validation:
     def __len__(self) -> int:
         return len(self.table)
 
-    def to_pandas(self) -> Any:
-        """A pandas DataFrame with one row for each value."""
-        import pandas as pd
-
-        return pd.DataFrame([row.to_dict() for row in self.table])
+    def _records(self) -> list[dict[str, Any]]:
+        return [row.to_dict() for row in self.table]
 
     # -- results of the refits ---------------------------------------------------------------------
 
@@ -322,13 +319,6 @@ class Validation:
             for row in self.table
         ]
         return head, body
-
-    def __repr__(self) -> str:
-        head, body = self.cells()
-        return "\n".join([self.sentence, *self.notes, "", *in_columns([head, *body])])
-
-    def _repr_html_(self) -> str:
-        return markup(each("p", (self.sentence, *self.notes)), html_table(*self.cells()))
 
     # -- keeping ------------------------------------------------------------------------------------
 
