@@ -97,6 +97,8 @@ _SETTINGS = {f.name for f in fields(Question)} - {"options", "fixed"}
 
 def question_of(keywords: Mapping[str, Any], own: Iterable[str] = (), **settings: Any) -> Question:
     """The question of a call: ``keywords`` except those of lens and parts, or the metric's ``own``, are options."""
+    if not keywords and not settings:
+        return PLAIN
     looked = [name for name in LOOKING if name not in own]
     options = {name: value for name, value in keywords.items() if name not in looked}
     looking = {name: keywords[name] for name in looked if name in keywords}

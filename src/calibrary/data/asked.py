@@ -87,7 +87,7 @@ def check_asked(given: Mapping[str, Any], own: Collection[str] = ()) -> None:
         if value is not None and name in SHARED and (name != "r" or "r" not in own):
             SHARED[name](name, value)
     lens, r = given.get("lens", "auto"), given.get("r")
-    if "lens" not in own and not (isinstance(lens, str) and lens == "auto"):
+    if "lens" not in own and not (isinstance(lens, str) and (lens == "auto" or (lens == "binary" and r is None))):
         ranked = "r" not in own and as_lens(lens, 1 if r is None else r).name in _RANKED
         if r is not None and "r" not in own and not ranked:
             raise RefusedCallError(
@@ -143,23 +143,29 @@ _WORDS = {
 }  # fmt: skip
 
 
+_FITS: Mapping[str, Callable[[Any], bool]] = {
+    "bool": lambda value: isinstance(value, bool | np.bool_),
+    "int": lambda value: is_number(value) and isinstance(value, Integral),
+    "float": lambda value: is_number(value) and abs(value) < 1e300 and bool(np.isfinite(float(value))),
+    "str": lambda value: isinstance(value, str),
+    "None": lambda value: value is None,
+    "Mapping": lambda value: hasattr(value, "keys") and hasattr(value, "__getitem__"),
+    "Callable": callable,
+    "Sequence": lambda value: hasattr(value, "__len__") and not isinstance(value, str),
+    "Iterable": lambda value: hasattr(value, "__iter__") and not isinstance(value, str),
+}
+
+
+@functools.cache
+def _kinds(annotation: str) -> tuple[str, ...]:
+    """The plain types of an annotation; none if it has others too."""
+    kinds = tuple(kind.partition("[")[0].strip() for kind in annotation.split("|"))
+    return kinds if set(kinds) <= set(_WORDS) else ()
+
+
 def check_type(name: str, value: Any, annotation: str) -> None:
     """Refuse a value of none of the plain types of an annotation; other annotations say nothing."""
-    kinds = [kind.partition("[")[0].strip() for kind in annotation.split("|")]
-    if not set(kinds) <= set(_WORDS):
-        return
-    number = is_number(value)
-    fits = {
-        "bool": isinstance(value, bool | np.bool_),
-        "int": number and isinstance(value, Integral),
-        "float": number and bool(np.isfinite(float(value)) if abs(value) < 1e300 else False),
-        "str": isinstance(value, str),
-        "None": value is None,
-        "Mapping": hasattr(value, "keys") and hasattr(value, "__getitem__"),
-        "Callable": callable(value),
-        "Sequence": hasattr(value, "__len__") and not isinstance(value, str),
-        "Iterable": hasattr(value, "__iter__") and not isinstance(value, str),
-    }
-    if not any(fits[kind] for kind in kinds):
-        finite = "a finite number" if number and "float" in kinds else ""
+    kinds = _kinds(annotation)
+    if kinds and not any(_FITS[kind](value) for kind in kinds):
+        finite = "a finite number" if is_number(value) and "float" in kinds else ""
         _refuse(name, value, finite or " or ".join(_WORDS[kind] for kind in kinds))

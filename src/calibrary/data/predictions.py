@@ -841,7 +841,8 @@ def predictions(
     if len(y) != len(probability):
         raise RefusedError(f"y_true has {len(y)} rows and y_prob has {len(probability)}: the lengths differ")
     checked = Predictions(y, probability, classes=classes)
-    checked._index = _first_index(y_true, y_prob, sample_weight)
+    if not (type(y_prob) is type(y_true) is np.ndarray and sample_weight is None):
+        checked._index = _first_index(y_true, y_prob, sample_weight)
     if getattr(y_prob, "is_cuda", False):
         checked._device = y_prob.device
     return checked if sample_weight is None else _given_other_weights(checked, sample_weight)
@@ -852,7 +853,8 @@ def _first_index(*given: Any) -> Any:
 
 
 def _given_other_weights(p: Predictions, sample_weight: Any) -> Predictions:
-    refuse_misaligned(y_true=p, sample_weight=sample_weight)
+    if type(sample_weight) is not np.ndarray:
+        refuse_misaligned(y_true=p, sample_weight=sample_weight)
     w = checked_weights(sample_weight, p.n_input)
     if p.rows is not None:
         w = w[p.rows]

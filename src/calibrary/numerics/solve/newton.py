@@ -57,7 +57,7 @@ def minimize(
         drop = float(-gradient @ step)
         noise = 1e-13 * (scale + abs(value))
         settled = drop <= noise and drop > 0.5 * last_drop
-        length = float(np.max(np.abs(step) / (1.0 + np.abs(x))))
+        length = _length(step, x)
         if settled or drop <= 1e-7 * noise or length <= tolerance:
             if length > 1.0 and evaluate(x + step)[0] > value + 100.0 * noise:
                 return Minimum(
@@ -72,7 +72,7 @@ def minimize(
         while new[0] > (value - 1e-4 * float(-gradient @ (trial - x)) if drop > noise else value + 100.0 * noise):
             step = step / 2.0
             trial = x + step
-            if float(np.max(np.abs(step) / (1.0 + np.abs(x)))) <= 1e-3 * tolerance or (trial == x).all():
+            if _length(step, x) <= 1e-3 * tolerance or (trial == x).all():
                 return Minimum(
                     x, value, hessian, True
                 )  # no step of any length decreases the value: only rounding errors are left
@@ -80,6 +80,11 @@ def minimize(
         last_drop = drop
         x, (value, gradient, hessian) = trial, new
     return Minimum(x, value, hessian, False)
+
+
+def _length(step: Array, x: Array) -> float:
+    """The longest coordinate of a step, relative to the point: in lists, which are faster for the few unknowns here."""
+    return max(abs(s) / (1.0 + abs(t)) for s, t in zip(step.tolist(), x.tolist(), strict=True))
 
 
 class ConvexFunction(Protocol):
