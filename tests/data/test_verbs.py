@@ -47,6 +47,16 @@ KINDS = {
 }
 
 
+#: What code outside ``calibrary.data`` uses, whatever the type of the data.
+VERBS = (
+    "align", "at_times", "by_class", "check_labels", "check_law", "class_noun", "class_nouns", "contents",
+    "digest_parts", "drawn_by", "exchangeable", "identity", "in_groups", "in_units", "making", "n_places",
+    "note_for", "noun", "nouns", "one_by_one", "outcome", "own_view", "part", "parts", "plain", "positive",
+    "probability", "read_as", "rows_of", "size", "summed", "through", "time", "total", "units", "usual_lens",
+    "versions", "weighted", "with_probability",
+)  # fmt: skip
+
+
 @pytest.fixture(params=KINDS)
 def data(request):
     return as_data(KINDS[request.param](), None, {})
@@ -54,6 +64,7 @@ def data(request):
 
 def test_every_kind_has_every_verb(data):
     assert isinstance(data, Data)
+    assert [verb for verb in VERBS if not hasattr(data, verb)] == []
     assert is_data(data)
     assert not is_data(np.zeros(3))
     assert data.nouns == f"{data.noun}s"

@@ -169,7 +169,7 @@ def meeting(first: Data, second: Data, own_outcomes: bool = False) -> Any:
     if getattr(first, "counted", False) or getattr(second, "counted", False):
         raise RefusedError("the rows of a state are counted and cannot be paired: compare models on their own rows")
     if a.noun == "image":
-        second = second.ordered_by(a.names)  # type: ignore[attr-defined]
+        second = second.ordered_by(a.names)  # type: ignore[union-attr]
         b = second.identity
     else:
         refuse_misaligned(y_prob_a=first, y_prob_b=second)

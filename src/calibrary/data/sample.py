@@ -18,7 +18,7 @@ import copy
 import functools
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,76 +41,9 @@ _MOST_COPIES = 100_000
 # -- a sample and its replicates --------------------------------------------------------------------
 
 
-class Sample(Protocol):
-    """Data that can be resampled repeatedly. A unit is what is drawn."""
-
-    @property
-    def data(self) -> Any:
-        """The data as given."""
-
-    @property
-    def p(self) -> Predictions:
-        """The data as predictions."""
-
-    @property
-    def weight_type(self) -> str: ...
-
-    @property
-    def n_units(self) -> int: ...
-
-    @property
-    def takes_truths(self) -> bool:
-        """Whether labels can be drawn from other probabilities than the predictions."""
-
-    @property
-    def counted(self) -> bool:
-        """Whether rows represent so many copies that they are counted, never listed."""
-
-    @property
-    def unit_row(self) -> Indices | None:
-        """The row of each unit if rows have copies; None if units are rows or images."""
-
-    @property
-    def grouped(self) -> bool:
-        """Whether rows belong together, in units or in blocks of time."""
-
-    @property
-    def unit(self) -> Indices | None:
-        """The unit of each row, or detection; None if every row is its own unit."""
-
-    @property
-    def of_rows(self) -> bool:
-        """Whether rows of predictions are drawn, alone or in units. Otherwise images are drawn."""
-
-    @property
-    def row_by_row(self) -> bool:
-        """Whether rows are drawn one by one as given."""
-
-    def own_view(self, importance: bool) -> tuple[Predictions, Indices] | None:
-        """The only view of the data, and the units in it; None if a lens determines the view.
-
-        If weights count copies, each copy is a row.
-        """
-
-    def bootstrap(self) -> Scheme:
-        """Units drawn with replacement."""
-
-    def of_units(self, drawn: Indices) -> Replicate:
-        """The replicate that consists of these units."""
-
-    def null(self, truth: Array | None = None, links: Collection[str] = ()) -> Scheme:
-        """Outcomes redrawn as if calibrated (or from ``truth``), with everything else fixed."""
-
-    def consistency(self, truth: Array | None = None) -> Scheme:
-        """Consistency resampling: units drawn with replacement first, then their labels."""
-
-    def each_copy(self) -> Predictions:
-        """The predictions, with every copy of a weighted row as a row."""
-
-
 @functools.singledispatch
 def sample_of(data: Any, weight_type: str = "frequency") -> Sample:
-    """The sample of these data."""
+    """The sample of these data: rows or images, and how they are drawn."""
     raise RefusedCallError(f"{type(data).__name__} is not valid data: pass predictions or matched detections")
 
 
@@ -123,25 +56,27 @@ class RowSample:
 
     p: Predictions
     weight_type: str = "frequency"
+    #: Whether rows belong together, in units or in blocks of time.
+    grouped = False
+    #: Whether rows of predictions are drawn (otherwise images are), and whether each by itself.
+    of_rows = row_by_row = True
+    #: Whether labels can be drawn from other probabilities than the predictions.
+    takes_truths = True
 
     def __post_init__(self) -> None:
         one_of("weight_type", self.weight_type, ("frequency", "importance"))
 
     @property
     def data(self) -> Predictions:
+        """The data as given."""
         return self.p
 
-    grouped = False
-    of_rows = True
-    row_by_row = True
-
     def own_view(self, importance: bool) -> None:
-        return None
-
-    takes_truths = True
+        """The only view of the data, and the units in it; None, because a lens determines the view."""
 
     @property
     def unit(self) -> Indices | None:
+        """The unit of each row, or detection; None if every row is its own unit."""
         return None
 
     @once
@@ -181,6 +116,7 @@ class RowSample:
         )
 
     def each_copy(self) -> Predictions:
+        """The predictions, with every copy of a weighted row as a row."""
         if self.counted:
             self._refuse_listing()
         return self.p if self.unit_row is None else self.written_out(self.unit_row)
@@ -196,6 +132,7 @@ class RowSample:
     # -- the bootstrap --------------------------------------------------------------------------
 
     def bootstrap(self) -> Scheme:
+        """Units drawn with replacement."""
         n = self.n_units
         if self.counted:
             share = self.p.weight / n
@@ -209,6 +146,7 @@ class RowSample:
         return Replicate(self.base, order=self.order, w=lambda: counts.astype(np.float64), listed=self._refuse_listing)
 
     def of_units(self, drawn: Indices) -> Replicate:
+        """The replicate that consists of these units."""
         row = drawn if self.unit_row is None else self.unit_row[drawn]
 
         def weights() -> Array:
@@ -275,6 +213,7 @@ class RowSample:
         return both
 
     def consistency(self, truth: Array | None = None) -> Scheme:
+        """Consistency resampling: units drawn with replacement first, then their labels."""
         self.p.check_redrawing()
         if self.counted:
             return self._consistency_counts(truth)
@@ -314,15 +253,14 @@ class UnitSample(RowSample):
     blocks of that length are drawn from any position, while the units are the consecutive blocks.
     """
 
+    grouped, row_by_row, takes_truths = True, False, False
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n_units < 2:
             raise RefusedError(
                 "units has one value only: pass at least two units, because the resampling compares units"
             )
-
-    grouped = True
-    row_by_row = False
 
     @property
     def unit(self) -> Indices:
@@ -342,8 +280,6 @@ class UnitSample(RowSample):
     @once
     def n_units(self) -> int:
         return int(self.unit.max()) + 1
-
-    takes_truths = False
 
     def each_copy(self) -> Predictions:
         raise RefusedError("method='swap' exchanges single rows: with units or blocks use the bootstrap")
@@ -408,6 +344,8 @@ class ImageSample:
 
     found: Matches
     weight_type: str = "frequency"
+    grouped = of_rows = row_by_row = counted = False
+    unit_row = None
 
     @property
     def data(self) -> Matches:
@@ -417,14 +355,9 @@ class ImageSample:
     def p(self) -> Predictions:
         return self.found.as_predictions()
 
-    grouped = False
-
     @property
     def unit(self) -> Indices:
         return self.found.image
-
-    of_rows = False
-    row_by_row = False
 
     def own_view(self, importance: bool) -> tuple[Predictions, Indices]:
         """Whether each detection is correct, and its score; detections of one image belong together."""
@@ -444,9 +377,6 @@ class ImageSample:
     @property
     def takes_truths(self) -> bool:
         return self.found.weight is None
-
-    counted = False
-    unit_row = None
 
     def each_copy(self) -> Predictions:
         raise RefusedError("method='swap' exchanges predictions of the same row, and detections are not paired")
@@ -508,6 +438,10 @@ class ImageSample:
 
     def consistency(self, truth: Array | None = None) -> Scheme:
         raise RefusedError("method='consistency' is for predictions only: for detections use method='monte-carlo'")
+
+
+#: Data that can be resampled repeatedly. A unit is what is drawn.
+Sample = RowSample | ImageSample
 
 
 @sample_of.register
