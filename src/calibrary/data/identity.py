@@ -32,6 +32,11 @@ def index_of(values: Any) -> Any:
     return index if hasattr(index, "equals") else None  # the index of a list is a method
 
 
+def first_index(*given: Any) -> Any:
+    """The names of the rows of the first of these that has any."""
+    return next((index for values in given if (index := index_of(values)) is not None), None)
+
+
 def refuse_misaligned(**given: Any) -> None:
     """Raise an error for pandas objects with different indexes, because the correspondence of their rows is unknown.
 
@@ -77,7 +82,7 @@ class IdentifiedRows:
             there = np.array([missing([label]) is None for label in labels.tolist()], dtype=bool)
         if outside is not None:
             there &= ~as_array(outside, "outside").astype(bool)
-        index = next((index for given in (y_true, y_prob) if (index := index_of(given)) is not None), None)
+        index = first_index(y_true, y_prob)
         return cls(int(there.sum()), None if index is None else index[there], labels[there])
 
     def refuse_unless(self, other: IdentifiedRows, name: str) -> None:

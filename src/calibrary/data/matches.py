@@ -310,13 +310,9 @@ class Matches:
 
     def by_category(self) -> dict[Hashable, Matches]:
         """Matches of each category that has a detection or an object."""
-        parts = {}
-        for k, category in enumerate(self.categories):
-            mine = self.category == k
-            real = self.objects.real & (self.objects.category == k)
-            if mine.any() or real.any():
-                parts[category] = self._taking(mine, objects=replace(self.objects, real=real), again=None)
-        return parts
+        views = (replace(v, thresholds=self.thresholds, only=self.only) for v in self._by_category.views)
+        parts = dict(zip(self.categories, views, strict=True))
+        return {category: part for category, part in parts.items() if len(part) or part.objects.real.any()}
 
     def null_draw(self, rng: np.random.Generator, link: str = "threshold") -> Matches:
         """Detections of the same scores and boxes whose outcomes are drawn as for a calibrated detector.
@@ -560,49 +556,13 @@ class Matches:
 
     @once
     def _predictions(self) -> Predictions:
-        y, c = self.as_binary()
-        return DetectedPredictions(y, c, self.weight, category=self.category)
+        made = Predictions(*self.as_binary(), self.weight)
+        made.category = self.category
+        return made
 
 
 def _counted(n: int, noun: str, one: str = "", many: str = "s") -> str:
     return f"{n} {noun}{one if n == 1 else many}"
 
 
-class DetectedPredictions(Predictions):
-    """Predictions with the category of each detection, so that "class-wise" means per category."""
-
-    def __init__(self, *args: Any, category: Indices, **keywords: Any) -> None:
-        super().__init__(*args, **keywords)
-        self.category = category
-
-    def through(self, lens: Looks) -> Views:
-        if lens.name != "class-wise":
-            return super().through(lens)
-        if lens not in self._views:
-            category = self.align(self.category, "category")
-            present = np.unique(category)
-            rows = [np.flatnonzero(category == k) for k in present]
-            views = tuple(self.subset(r, self.y[r], self.probability[r]) for r in rows)
-            prevalence = np.array([view.total for view in views])
-            self._views[lens] = Views(views, tuple(present.tolist()), prevalence, True, len(views))
-        return self._views[lens]
-
-    def reweighted(self, w: Array, origin: Predictions | None = None) -> Predictions:
-        return self._with_category(super().reweighted(w, origin))
-
-    def relabeled(self, y: NDArray[Any]) -> Predictions:
-        return self._with_category(super().relabeled(y))
-
-    def _with_category(self, child: Predictions) -> Predictions:
-        same = DetectedPredictions(
-            child.y,
-            child.probability,
-            child.w,
-            category=self.category,
-            classes=child.class_names,
-            rows=child.rows,
-            n_input=child.n_input,
-            origin=child.origin,
-        )
-        same._parent, same.ascending = child._parent, child.ascending
-        return same
+DetectedPredictions = Predictions  # a class of its own up to version 0.3, which old pickles name

@@ -30,7 +30,7 @@ from calibrary.data.checks import (
     softmax,
 )
 from calibrary.data.columns import by_name, column_names, takes_table
-from calibrary.data.identity import Identity, index_of, refuse_misaligned
+from calibrary.data.identity import Identity, first_index, refuse_misaligned
 from calibrary.data.labels import checked_labels, rows_given, sum_to_one
 from calibrary.data.views import Looks, Views
 from calibrary.numerics.runs import run_lengths, run_starts
@@ -104,6 +104,8 @@ class Predictions(RenamedFields):
     outcome = "observed"
     #: The name of the only view of these data; None if a lens determines the view.
     own_view: str | None = None
+    #: The category of each row of the input if rows are detections: "class-wise" then means per category.
+    category: Indices | None = None
     _together: Belonging | None = None
     _time: NDArray[Any] | None = None
     _parent: tuple[Predictions, NDArray[np.bool_] | None] | None = None
@@ -424,24 +426,20 @@ class Predictions(RenamedFields):
         whole = bool(kept.all())
         if not whole and not kept.any():
             raise RefusedError("every weight is zero: pass a positive weight for at least one row")
-        origin = self.origin if origin is None else origin
         if whole:
-            child = Predictions(
-                self.y, self.probability, w, classes=self._classes, rows=self.rows, n_input=self.n_input, origin=origin
-            )
+            child = self.view(self.y, self.probability, self._classes)
         else:
             index = np.flatnonzero(kept)  # several times faster than indexing with the mask itself
-            child = self.subset(index, self.y[index], self.probability[index], classes=self._classes, origin=origin)
-            child.w = w[index]
+            child, w = self.subset(index, self.y[index], self.probability[index], classes=self._classes), w[index]
+        child.w, child.origin = w, self.origin if origin is None else origin
         child._parent = (self, None if whole else kept)
         child.ascending = self.ascending
         return child
 
     def relabeled(self, y: NDArray[Any]) -> Predictions:
         """The same predictions with other labels (a draw from a null distribution), with the same sort order."""
-        child = Predictions(
-            y, self.probability, self.w, classes=self._classes, rows=self.rows, n_input=self.n_input, origin=self.origin
-        )
+        child = self.view(y, self.probability, self._classes)
+        child.origin = self.origin
         return child.sorted_like(self)
 
     # -- methods of all data (see calibrary.data.Data) -------------------------------------------
@@ -678,12 +676,20 @@ class Predictions(RenamedFields):
     def through(self, lens: Looks) -> Views:
         """The views of these predictions through a lens; computed once."""
         views = self._views.get(lens)
-        if views is None:
+        if views is None and lens.name == "class-wise" and (category := self._from_source("category")) is not None:
+            views = self._views[lens] = self._of_each_category(self.align(category, "category"))
+        elif views is None:
             views = self._views[lens] = lens.look(self)
             for view in views.views:
                 if view is not self:
                     view.seen_through = lens.name
         return views
+
+    def _of_each_category(self, category: Indices) -> Views:
+        present = np.unique(category)
+        rows = [np.flatnonzero(category == k) for k in present]
+        views = tuple(self.subset(r, self.y[r], self.probability[r]) for r in rows)
+        return Views(views, tuple(present.tolist()), np.array([view.total for view in views]), True, len(views))
 
     @property
     def n_predictions(self) -> int:
@@ -829,7 +835,7 @@ def predictions(
         if rows is not None:
             refuse_misaligned(y_true=y_true, y_prob=y_prob)
             held = Predictions(rows.y, rows.probability, classes=rows.classes)
-            held._index = _first_index(y_true, y_prob, sample_weight)
+            held._index = first_index(y_true, y_prob, sample_weight)
             return held if sample_weight is None else _given_other_weights(held, sample_weight)
     probability = checked_probabilities(y_prob, percent, rescale)
     if type(y_prob) is not np.ndarray or type(y_true) is not np.ndarray:
@@ -842,14 +848,10 @@ def predictions(
         raise RefusedError(f"y_true has {len(y)} rows and y_prob has {len(probability)}: the lengths differ")
     checked = Predictions(y, probability, classes=classes)
     if not (type(y_prob) is type(y_true) is np.ndarray and sample_weight is None):
-        checked._index = _first_index(y_true, y_prob, sample_weight)
+        checked._index = first_index(y_true, y_prob, sample_weight)
     if getattr(y_prob, "is_cuda", False):
         checked._device = y_prob.device
     return checked if sample_weight is None else _given_other_weights(checked, sample_weight)
-
-
-def _first_index(*given: Any) -> Any:
-    return next((index for values in given if (index := index_of(values)) is not None), None)
 
 
 def _given_other_weights(p: Predictions, sample_weight: Any) -> Predictions:

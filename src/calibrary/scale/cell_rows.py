@@ -75,13 +75,6 @@ class CellRows(Predictions):
         made = super().view(y, probability, classes)
         return self._in_cells(made, self.cell) if made.binary else made
 
-    def reweighted(self, w: Array, origin: Predictions | None = None) -> Predictions:
-        made = super().reweighted(w, origin)
-        return self._in_cells(made, self.cell)  # subset has removed rows of weight zero
-
-    def relabeled(self, y: NDArray[Any]) -> Predictions:
-        return self._in_cells(super().relabeled(y), self.cell)
-
     def in_units(self, units: Any = None, blocks: Any = None) -> Self:
         """The rows with units; ``units`` may name a ``by`` column of the state."""
         if not isinstance(units, str) or self.rows_by is None:

@@ -79,39 +79,12 @@ class CellMatches(Matches):
         assert self.cell is not None
         assert self.grid is not None
         y, c = self.as_binary()
-        made = DetectedCells(y, c, self.weight)
+        made = CellRows(y, c, self.weight)
         made.cell, made.grid, made.category = self.cell, self.grid, self.category
         return made
 
 
-class DetectedCells(CellRows):
-    """The rows as predictions of whether a detection is correct; "class-wise" means per category."""
-
-    category: Indices
-
-    def through(self, lens: Looks) -> Views:
-        if lens.name != "class-wise":
-            return super().through(lens)
-        present = np.unique(self.category)
-        rows = [np.flatnonzero(self.category == k) for k in present]
-        views = tuple(self.subset(r, self.y[r], self.probability[r]) for r in rows)
-        keys, prevalence = tuple(present.tolist()), np.array([view.total for view in views])
-        several: dict[str, Any] = {"several": True, "n_classes": len(views)}
-        return replace(self.shown(), views=views, keys=keys, prevalence=prevalence, **several)
-
-    def subset(self, keep: NDArray[Any], y: NDArray[Any], probability: Array, **extra: Any) -> Predictions:
-        made = super().subset(keep, y, probability, **extra)
-        if isinstance(made, DetectedCells):
-            made.category = self.category[keep]
-        return made
-
-    def _in_cells(self, made: Predictions, cell: Indices) -> CellRows:
-        if isinstance(made, DetectedCells):
-            return made
-        kept = DetectedCells.__new__(DetectedCells)
-        kept.__dict__.update(made.__dict__)
-        kept.cell, kept.grid, kept.category = cell, self.grid, self.category
-        return kept
+DetectedCells = CellRows  # a class of its own up to version 0.3, which old pickles name
 
 
 @dataclass(frozen=True)
