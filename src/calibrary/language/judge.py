@@ -543,29 +543,20 @@ def _about_judge(rows: JudgedRows, seed: int) -> dict[str, Any]:
 
 
 def _sentence(entry: Entry, r: JudgedResult) -> Sentence:
-    name = entry.spoken or entry.name.lower()
-    level = percent(r.level)
-    sentences = [
-        f"The {name} is {number(r.value)} ({level} interval {number(r.low)} to {number(r.high)}) from "
-        f"{counted(r.n_labels, 'human label')} and a judge of {counted(r.n, 'row')}."
-    ]
-    claims = [
-        Claim(sentences[0], "interval", metric=r.metric, low=r.low, high=r.high),
-        measured(sentences[0], n_labels=r.n_labels, n=r.n, agreement=r.agreement, judge_only=r.judge_only),
-    ]
-    if not math.isnan(r.pvalue) and r.pvalue <= alpha_of(r.level):
-        claims.append(Claim("There is evidence of miscalibration", "miscalibrated"))
+    said = (
+        f"The {entry.spoken or entry.name.lower()} is {number(r.value)} ({percent(r.level)} interval {number(r.low)} "
+        f"to {number(r.high)}) from {counted(r.n_labels, 'human label')} and a judge of {counted(r.n, 'row')}."
+    )
+    known = measured(said, n_labels=r.n_labels, n=r.n, agreement=r.agreement, judge_only=r.judge_only)
+    parts: list[str] = [Sentence(said, Claim(said, "interval", metric=r.metric, low=r.low, high=r.high), known)]
     if not math.isnan(r.pvalue):
-        found = "" if r.pvalue <= alpha_of(r.level) else "no "
-        sentences.append(
-            f"There is {found}evidence of miscalibration (multiplier test, {pvalue(r.pvalue, r.n_resamples)})."
-        )
-    sentences.append(
-        f"The human labels alone give {number(r.humans.value)} ({number(r.humans.low)} to "
-        f"{number(r.humans.high)}); with this judge they are as good as {counted(round(r.worth), 'human label')}."
-    )
-    sentences.append(
+        tested = f"evidence of miscalibration (multiplier test, {pvalue(r.pvalue, r.n_resamples)})."
+        wrong = r.pvalue <= alpha_of(r.level)
+        parts.append(Claim(f"There is {tested}", "miscalibrated") if wrong else f"There is no {tested}")
+    parts += [
+        f"The human labels alone give {number(r.humans.value)} ({number(r.humans.low)} to {number(r.humans.high)}); "
+        f"with this judge they are as good as {counted(round(r.worth), 'human label')}.",
         f"The judge agrees with {percent(r.agreement)} of the human labels; if its labels were true, the value would "
-        f"be {number(r.judge_only)}."
-    )
-    return Sentence(" ".join(sentences), *claims)
+        f"be {number(r.judge_only)}.",
+    ]
+    return Sentence.joined(" ", parts)

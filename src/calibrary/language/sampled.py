@@ -328,27 +328,25 @@ def _samples(k: int | tuple[int, int]) -> str:
 def sentence(r: SampledResult) -> Sentence:
     """The result in words; a direction is named only if its own test rejects."""
     alpha = alpha_of(r.level)
-    sentences = [
+    said = (
         f"The calibration error of {counted(r.n, 'sampled answer')} is {number(r.value)} ({percent(r.level)} interval "
-        f"{number(r.low)} to {number(r.high)}); about {number(r.expected_by_chance)} is expected by chance.",
-        f"There is {'' if r.pvalue <= alpha else 'no '}evidence of miscalibration ({r.method} test, "
-        f"{pvalue(r.pvalue, r.n_resamples)}).",
+        f"{number(r.low)} to {number(r.high)}); about {number(r.expected_by_chance)} is expected by chance."
+    )
+    known = measured(said, accuracy=r.accuracy, mean_confidence=r.mean_confidence, n=r.n)
+    tested = f"evidence of miscalibration ({r.method} test, {pvalue(r.pvalue, r.n_resamples)})."
+    parts: list[str] = [
+        Sentence(said, Claim(said, "interval", metric="sampled answers", low=r.low, high=r.high), known),
+        Claim(f"There is {tested}", "miscalibrated") if r.pvalue <= alpha else f"There is no {tested}",
     ]
-    claims = [
-        Claim(sentences[0], "interval", metric="sampled answers", low=r.low, high=r.high),
-        measured(sentences[0], accuracy=r.accuracy, mean_confidence=r.mean_confidence, n=r.n),
-    ]
-    if r.pvalue <= alpha:
-        claims.append(Claim(sentences[1], "miscalibrated"))
     if r.mean_pvalue <= alpha:
         way = "over-confident" if r.mean_confidence > r.accuracy else "under-confident"
-        sentences.append(
+        said = (
             f"The model is {way}: {percent(r.accuracy)} of the answers are right and {percent(r.mean_confidence)} of "
             f"the samples agree with them ({r.method} test of the mean, {pvalue(r.mean_pvalue, r.n_resamples)})."
         )
-        claims.append(Claim(sentences[-1], "direction", gap=r.accuracy - r.mean_confidence))
-    sentences.append(
+        parts.append(Claim(said, "direction", gap=r.accuracy - r.mean_confidence))
+    parts.append(
         f"The ECE of the shares is {number(r.naive_error)}, which includes the noise of shares of {_samples(r.k)} "
         "samples."
     )
-    return Sentence(" ".join(sentences), *claims)
+    return Sentence.joined(" ", parts)

@@ -406,8 +406,7 @@ class Recalibrator:
         refuse_misaligned(p=X, y=y, sample_weight=sample_weight, units=units, by=by)
         X, names = self._apart(X, by)
         p = in_units(self._new_rows(X, y, sample_weight), X, units)
-        word = self.map_
-        end = self.fitted_map_.end or end_of(p, self.ends)
+        word, end = self.map_, self.fitted_map_.end or end_of(p, self.ends)
         q = self._mapped(p.probability, None if names is None else p.align(names, "by"))
         entry = row_score(self.scoring)
         before = Before.of(p, entry, end, n_bins, _weight_type(p))

@@ -314,58 +314,46 @@ def mixture_weights(chance: Array, weight: Array) -> Array:
 
 
 def _mean_sentence(f: EnsembleMean, given: Members, asked: HowAsked) -> Sentence:
-    level = percent(asked.level)
     first = (
-        f"The expected calibration error of the mean is {number(f.value)} ({level} interval {ends(f.low, f.high)}); "
-        f"a correct ensemble would show about {number(f.expected_by_chance)}."
+        f"The expected calibration error of the mean is {number(f.value)} ({percent(asked.level)} interval "
+        f"{ends(f.low, f.high)}); a correct ensemble would show about {number(f.expected_by_chance)}."
     )
-    claims = [Claim(first, "interval", metric="ece", low=f.low, high=f.high), measured(first, mean_error=f.value)]
-    rejected = f.pvalue <= alpha_of(asked.level)
-    test = f"each of {counted(given.m, 'member')} left out in turn" if asked.kind == "draws" else "overall test"
-    if rejected:
-        what = "draws" if asked.kind == "draws" else "mean"
-        second = f"There is evidence that the mean is not that of a correct ensemble ({test}, {pvalue(f.pvalue)})."
-        claims.append(Claim(second, "ensemble is wrong", what=what))
+    error = Claim(first, "interval", metric="ece", low=f.low, high=f.high), measured(first, mean_error=f.value)
+    draws = asked.kind == "draws"
+    how = f"each of {counted(given.m, 'member')} left out in turn" if draws else "overall test"
+    tested = f"({how}, {pvalue(f.pvalue)})."
+    if f.pvalue <= alpha_of(asked.level):
+        said = f"There is evidence that the mean is not that of a correct ensemble {tested}"
+        second: str = Claim(said, "ensemble is wrong", what="draws" if draws else "mean")
     elif math.isnan(f.pvalue):
         second = f"{counted(given.n, 'row')} are too few for a test of the mean."
     else:
-        second = f"There is no evidence against the mean ({test}, {pvalue(f.pvalue)})."
-    return Sentence(f"{first} {second}", *claims)
+        second = f"There is no evidence against the mean {tested}"
+    return Sentence.joined(" ", [Sentence(first, *error), second])
 
 
 def _members_sentence(f: EnsembleMembers, asked: HowAsked) -> Sentence:
     rejected = sum(row.pvalue <= alpha_of(asked.level) for row in f.rows)
-    text = (
+    leaning = ", which is over-confident" if f.high < 1.0 else ", which is under-confident" if f.low > 1.0 else ""
+    said = (
         f"The overall test of each member by itself rejects {rejected or 'none'} of "
         f"{counted(len(f.rows), 'member')}; the mean slope of the members is {with_interval(f.value, f.low, f.high)}"
+        f"{leaning}."
     )
-    said = f"{text}{_leaning(f)}."
-    claims = [measured(said, members=float(len(f.rows)))]
-    if f.low > 1.0 or f.high < 1.0:
-        claims.append(Claim(said, "interval", metric="mean slope", low=f.low, high=f.high))
-    return Sentence(said, *claims)
-
-
-def _leaning(f: EnsembleMembers) -> str:
-    if f.high < 1.0:
-        return ", which is over-confident"
-    return ", which is under-confident" if f.low > 1.0 else ""
+    leans = [Claim(said, "interval", metric="mean slope", low=f.low, high=f.high)] if leaning else []
+    return Sentence(said, measured(said, members=float(len(f.rows))), *leans)
 
 
 def _mixture_sentence(f: EnsembleMixture, asked: HowAsked) -> Sentence:
-    level = percent(asked.level)
     first = (
-        f"The expected calibration error of the best mixture is {number(f.value)} ({level} interval "
+        f"The expected calibration error of the best mixture is {number(f.value)} ({percent(asked.level)} interval "
         f"{ends(f.low, f.high)})."
     )
-    claims = [Claim(first, "interval", metric="ece of the mixture", low=f.low, high=f.high)]
+    error, tested = Claim(first, "interval", metric="ece of the mixture", low=f.low, high=f.high), pvalue(f.pvalue)
+    second = f"There is no evidence that this mixture is miscalibrated (overall test, {tested})."
     if f.pvalue <= alpha_of(asked.level):
-        second = (
-            f"There is evidence that this mixture is not calibrated (overall test, {pvalue(f.pvalue)}); another "
-            "mixture of the "
-            "members may be."
+        said = (
+            f"There is evidence that this mixture is not calibrated (overall test, {tested}); another mixture of the "
         )
-        claims.append(Claim(second, "ensemble is wrong", what="mixture"))
-    else:
-        second = f"There is no evidence that this mixture is miscalibrated (overall test, {pvalue(f.pvalue)})."
-    return Sentence(f"{first} {second}", *claims)
+        second = Claim(f"{said}members may be.", "ensemble is wrong", what="mixture")
+    return Sentence.joined(" ", [error, second])

@@ -147,21 +147,15 @@ def given(
     label = checked.y.astype(np.intp)
     again = np.repeat(np.arange(len(kept)), times[kept])
     counts, number = _counted(place, label, len(kept), columns)
-    order, single_row, single_label = np.argsort(place, kind="stable"), [], []
-    begins = np.searchsorted(place[order], np.arange(len(kept) + 1))
-    if len(again) == len(kept):
-        single_row, single_label = [place[order]], [label[order]]
-    else:
-        for new, old in enumerate(again.tolist()):
-            here = label[order[begins[old] : begins[old + 1]]]
-            single_row.append(np.full(len(here), new))
-            single_label.append(here)
+    begins, size = np.cumsum(number) - number, number[again]  # the labels of one row stand together
+    single = np.repeat(np.arange(len(again)), size)
+    within = np.arange(len(single)) - np.repeat(np.cumsum(size) - size, size)
     w = np.ones(len(again)) if whole else weight[kept]
     out_again = np.repeat(gone, times[gone])
     by_score = {name: (x[kept][again], x[out_again]) for name, x in score_columns(scores, n).items()}
     return Members(
         probability[kept][again], counts[again], number[again],
-        (np.concatenate(single_row).astype(np.intp), np.concatenate(single_label)), w,
+        (single, label[np.repeat(begins[again], size) + within]), w,
         probability[out_again], np.ones(len(out_again)) if whole else weight[gone], checked.classes,
         None if x is None else x[kept][again], by_score,
     )  # fmt: skip

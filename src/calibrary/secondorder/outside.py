@@ -238,11 +238,10 @@ def _gain(score: Scored, confidence: Scored, level: float) -> DetectorGain:
 
 
 def _sentence(r: OutsideResult) -> Sentence:
-    level = percent(r.level)
     there, here, d = r.outside_confidence, r.inside_confidence, r.detector
     first = (
         f"On {counted(r.n_outside, 'row')} outside the known classes, the mean confidence is {number(there.value)} "
-        f"({level} interval {ends(there.low, there.high)}), and {number(here.value)} on the others."
+        f"({percent(r.level)} interval {ends(there.low, there.high)}), and {number(here.value)} on the others."
     )
     second = (
         f"Confidence distinguishes them with an AUROC of {with_interval(d.value, d.low, d.high)}; at the threshold "
@@ -254,19 +253,17 @@ def _sentence(r: OutsideResult) -> Sentence:
         f"{with_interval(r.open_set_error.value, r.open_set_error.low, r.open_set_error.high)}, and "
         f"{number(r.closed_error.value)} without them."
     )
+    gains = [
+        f"The score {gain.name} changes the AUROC by {with_interval(gain.value, gain.low, gain.high)} "
+        f"({pvalue(gain.pvalue)})."
+        for gain in r.gains
+    ]
     claims = [
         measured(first, outside_confidence=there.value, inside_confidence=here.value),
         measured(second, auroc=d.value, fpr=d.missed.value),
         measured(third, open_set_error=r.open_set_error.value, closed_error=r.closed_error.value),
     ]
-    said = [first, second, third]
     if d.pvalue <= alpha_of(r.level):
-        side = "lower" if d.value > 0.5 else "higher"
-        claims.append(Claim(f"Confidence is {side} outside ({pvalue(d.pvalue)}).", "detects", what=d.name,
-                            sign=d.value - 0.5))  # fmt: skip
-    said += [
-        f"The score {gain.name} changes the AUROC by {with_interval(gain.value, gain.low, gain.high)} "
-        f"({pvalue(gain.pvalue)})."
-        for gain in r.gains
-    ]
-    return Sentence(" ".join(said), *claims)
+        said = f"Confidence is {'lower' if d.value > 0.5 else 'higher'} outside ({pvalue(d.pvalue)})."
+        claims.append(Claim(said, "detects", what=d.name, sign=d.value - 0.5))
+    return Sentence(" ".join([first, second, third, *gains]), *claims)

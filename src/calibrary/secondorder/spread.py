@@ -212,41 +212,37 @@ def _sentence(s: EnsembleSpread, kind: str) -> Sentence:
     if s.method == "none":
         text = f"The members claim a variance of {number(s.claimed)} around their mean. {CANNOT}"
         return Sentence(text, measured(text, claimed=s.claimed))
-    level = percent(s.level)
-    alpha = alpha_of(s.level)
+    interval, tested = f"({percent(s.level)} interval {ends(s.low, s.high)})", f"({pvalue(s.pvalue)})"
+    rejected, too = s.pvalue <= alpha_of(s.level), "There is evidence that the ensemble claims too"
     if s.method == "features":
         first = (
             f"The ensemble claims a variance of {number(s.claimed)}; by features, the true variance is at least "
-            f"{number(s.value)} ({level} interval {ends(s.low, s.high)})."
+            f"{number(s.value)} {interval}."
         )
-        claims: list[Claim] = [measured(first, claimed=s.claimed)]
-        if s.pvalue <= alpha:
-            second = f"There is evidence that the ensemble claims too little ({pvalue(s.pvalue)})."
-            claims.append(Claim(second, "claimed spread", sign=1.0))
-        else:
-            second = (
-                f"There is no evidence that the ensemble claims too little ({pvalue(s.pvalue)}); it may do so, because "
-                "the true variance may be larger than this bound."
-            )
+        second = (
+            Claim(f"{too} little {tested}.", "claimed spread", sign=1.0)
+            if rejected
+            else f"There is no evidence that the ensemble claims too little {tested}; it may do so, because the true "
+            "variance may be larger than this bound."
+        )
         third = "Whether the ensemble claims too much cannot be known from one label per row."
-        return Sentence(f"{first} {second} {third}", *claims)
+        return Sentence.joined(" ", [measured(first, claimed=s.claimed), second, third])
     first = (
         f"The ensemble claims a variance of {number(s.claimed)}; by pairs of labels of {counted(s.n_rows, 'row')}, the "
-        "true "
-        f"variance is {number(s.value)} ({level} interval {ends(s.low, s.high)})."
+        f"true variance is {number(s.value)} {interval}."
     )
-    claims = [
-        measured(first, claimed=s.claimed, found=s.value),
-        Claim(first, "interval", metric="spread", low=s.low, high=s.high),
-    ]
-    if s.pvalue > alpha or math.isnan(s.pvalue):
-        return Sentence(f"{first} There is no evidence against the claimed spread ({pvalue(s.pvalue)}).", *claims)
-    signed = s.excess.low > 0.0 or s.excess.high < 0.0
-    if signed:
-        word = "little" if s.excess.value > 0.0 else "much"
-        second = f"There is evidence that the ensemble claims too {word} ({pvalue(s.pvalue)})."
-        claims.append(Claim(second, "claimed spread", sign=math.copysign(1.0, s.excess.value)))
+    parts = [
+        Sentence(
+            first, measured(first, claimed=s.claimed, found=s.value),
+            Claim(first, "interval", metric="spread", low=s.low, high=s.high),
+        )
+    ]  # fmt: skip
+    if not rejected:
+        parts.append(f"There is no evidence against the claimed spread {tested}.")
+    elif s.excess.low > 0.0 or s.excess.high < 0.0:
+        said = f"{too} {'little' if s.excess.value > 0.0 else 'much'} {tested}."
+        parts.append(Claim(said, "claimed spread", sign=math.copysign(1.0, s.excess.value)))
     else:
-        second = f"There is evidence that claimed and true spread differ for some rows ({pvalue(s.pvalue)})."
-        claims.append(Claim(second, "claimed spread", sign=0.0))
-    return Sentence(f"{first} {second}", *claims)
+        said = f"There is evidence that claimed and true spread differ for some rows {tested}."
+        parts.append(Claim(said, "claimed spread", sign=0.0))
+    return Sentence.joined(" ", parts)

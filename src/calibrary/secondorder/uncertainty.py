@@ -304,21 +304,17 @@ def _parts(rows: Array, w: Array, level: float) -> UncertaintyParts:
 def _sentence(d: EnsembleDecomposition, asked: HowAsked) -> Sentence:
     share = d.entropy.value / d.entropy.total if d.entropy.total > 0.0 else 0.0
     first = (
-        f"The mean entropy is {number(d.entropy.total)}, of which {number(d.value)} ({percent(asked.level)} "
-        "interval "
+        f"The mean entropy is {number(d.entropy.total)}, of which {number(d.value)} ({percent(asked.level)} interval "
         f"{ends(d.low, d.high)}), or {percent(share)}, is disagreement of the members."
     )
-    claims = [measured(first, total=d.entropy.total, epistemic=d.entropy.value)]
-    said = [first]
+    parts: list[str] = [measured(first, total=d.entropy.total, epistemic=d.entropy.value)]
     for what, one in (("errors", d.errors), ("rows outside", d.outside)):
         if one is None or not one.n_found or not one.n_others:
             continue
         area = f"AUROC {with_interval(one.value, one.low, one.high)}, {pvalue(one.pvalue)}"
         if one.pvalue <= alpha_of(asked.level):
-            side = "higher" if one.value > 0.5 else "lower"
-            text = f"The disagreement is {side} on {what} ({area})."
-            claims.append(Claim(text, "detects", what=one.name, sign=one.value - 0.5))
+            text = f"The disagreement is {'higher' if one.value > 0.5 else 'lower'} on {what} ({area})."
+            parts.append(Claim(text, "detects", what=one.name, sign=one.value - 0.5))
         else:
-            text = f"There is no evidence that the disagreement distinguishes {what} from other rows ({area})."
-        said.append(text)
-    return Sentence(" ".join(said), *claims)
+            parts.append(f"There is no evidence that the disagreement distinguishes {what} from other rows ({area}).")
+    return Sentence.joined(" ", parts)

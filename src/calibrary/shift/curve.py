@@ -261,33 +261,26 @@ def _spoken(metric: Any) -> str:
 
 def _sentence(r: ShiftCurve, trend: str) -> Sentence:
     values, first, last = np.ravel(r.value), r.groups[0], r.groups[-1]
-    at = percent(r.level)
     said = (
-        f"The {r.spoken} is {number(values[0])} in the first group ({first}) and {number(values[-1])} in the "
-        f"last ({last}); the {at} band of all {counted(len(r), 'group')} at once is "
+        f"The {r.spoken} is {number(values[0])} in the first group ({first}) and {number(values[-1])} in the last "
+        f"({last}); the {percent(r.level)} band of all {counted(len(r), 'group')} at once is "
         f"{ends(r.band_low[0], r.band_high[0])} in the first and {ends(r.band_low[-1], r.band_high[-1])} in the last."
     )
-    claims = [
+    bands = [
         Claim(said, "interval", metric=f"{r.metric} in {name}", low=r.band_low[i], high=r.band_high[i])
         for i, name in ((0, first), (len(r) - 1, last))
     ]
-    grows = r.trend_pvalue <= alpha_of(r.level)
-    way = "grows" if r.trend > 0.0 else "falls"
     how = f"{trend} trend of the squared calibration error, {pvalue(r.trend_pvalue)}"
-    second = (
-        f"There is evidence that miscalibration {way} ({how})."
-        if grows
-        else f"There is no evidence of a trend ({how})."
-    )
-    if grows:
-        claims.append(Claim(second, "trend", slope=r.trend))
+    second = f"There is no evidence of a trend ({how})."
+    if r.trend_pvalue <= alpha_of(r.level):
+        way = "grows" if r.trend > 0.0 else "falls"
+        second = Claim(f"There is evidence that miscalibration {way} ({how}).", "trend", slope=r.trend)
+    third = f"The Brier score does not grow: it changes by {number(r.growth)}."
     if r.growth > 0.0:
         third = (
             f"The Brier score grows by {number(r.growth)}: {number(r.growth - r.calibration_growth)} of it "
             f"({percent(r.accuracy_share)}) is loss of accuracy and {number(r.calibration_growth)} "
             f"({percent(r.calibration_share)}) is loss of calibration (se {number(r.calibration_growth_se)})."
         )
-    else:
-        third = f"The Brier score does not grow: it changes by {number(r.growth)}."
-    claims.append(measured(third, growth=r.growth, calibration=r.calibration_growth))
-    return Sentence(" ".join([said, second, third]), *claims)
+    grown = measured(third, growth=r.growth, calibration=r.calibration_growth)
+    return Sentence.joined(" ", [Sentence(said, *bands), second, grown])

@@ -58,9 +58,8 @@ class LabelWeighting:
     def weights(self, row: Indices, label: Indices, target: Array) -> Array:
         """The weights of drawn rows; ``target`` counts the predicted classes of the drawn target."""
         counts = None if self.weight is None else self.weight[row]
-        _, of_class = self.shares(self.predicted[row], label, counts, target / target.sum())
-        each = of_class[label]
-        return each if counts is None else counts * each
+        of_class = self.shares(self.predicted[row], label, counts, target / target.sum())[1]
+        return of_class[label] if counts is None else counts * of_class[label]
 
     def shares(self, predicted: Indices, label: Indices, counts: Array | None, seen: Array) -> tuple[Array, Array]:
         """The class shares in the target, projected on the simplex, and the weights of the classes."""
@@ -86,8 +85,10 @@ class LabelWeighting:
     @property
     def observed(self) -> Array:
         """The weights of the observed source rows."""
-        each: Array = self.estimated[1][self.y]
-        return each if self.weight is None else self.weight * each
+        return self._of_rows(self.estimated[1])
+
+    def _of_rows(self, of_class: Array) -> Array:
+        return of_class[self.y] if self.weight is None else self.weight * of_class[self.y]
 
     def at_limits(self, classes: Indices, level: float) -> list[Array]:
         """The weights of the source rows if a predicted class had the least or greatest credible share in the target.
@@ -104,8 +105,7 @@ class LabelWeighting:
             for share in limits[k]:
                 seen = (1.0 - share) * rest / rest.sum()
                 seen[k] = share
-                each = self.shares(self.predicted, self.y, self.weight, seen)[1][self.y]
-                found.append(each if self.weight is None else self.weight * each)
+                found.append(self._of_rows(self.shares(self.predicted, self.y, self.weight, seen)[1]))
         return found
 
     def refuse_singular(self) -> None:

@@ -499,38 +499,33 @@ def _either(ways: list[str]) -> str:
 
 
 def _sentence(r: ShiftResult, spoken: str, classes: tuple[object, ...], features: bool) -> Sentence:
-    at = percent(r.level)
     first = (
-        f"Under {r.assume} shift, the {spoken} at the target is {with_interval(r.value, None, None)} ({at} interval "
-        f"{number(r.low)} to {number(r.high)}); at the source it is {number(r.source)}."
+        f"Under {r.assume} shift, the {spoken} at the target is {with_interval(r.value, None, None)} "
+        f"({percent(r.level)} interval {number(r.low)} to {number(r.high)}); at the source it is {number(r.source)}."
     )
     if r.assume == "label":
+        about = "the assumption"
         second = (
             f"{shares_in_both(classes, r.shares, r.source_shares)}; with weights, the {counted(r.n, 'row')} of the "
             f"source have an effective sample size of {round(r.effective_n):,}."
         )
     else:
+        about = "the balance of the two sets after weighting"
         what = "the features," if features else "the predictions alone, because no features were given,"
         second = (
             f"The weights come from {what} and the effective sample size of the {counted(r.n, 'row')} of the source is "
             f"{round(r.effective_n):,}. It is assumed that, given these variables, outcomes are distributed alike in "
             "both sets: this cannot be tested without labels of the target."
         )
+    tested = f"evidence against {about} (Kolmogorov-Smirnov test, {pvalue(r.assumption_pvalue, r.n_resamples)})."
     failed = r.assumption_pvalue <= LEVEL
-    about = "the assumption" if r.assume == "label" else "the balance of the two sets after weighting"
-    third = (
-        f"There is {'' if failed else 'no '}evidence against {about} (Kolmogorov-Smirnov test, "
-        f"{pvalue(r.assumption_pvalue, r.n_resamples)})."
-    )
-    claims = [
-        Claim(first, "interval", metric=r.metric, low=r.low, high=r.high),
-        measured(first, source=r.source, target=r.value),
+    interval = Claim(first, "interval", metric=r.metric, low=r.low, high=r.high)
+    parts = [
+        Sentence(first, interval, measured(first, source=r.source, target=r.value)),
         measured(second, effective_n=r.effective_n, n=r.n),
+        Claim(f"There is {tested}", "assumption fails", assume=r.assume) if failed else f"There is no {tested}",
     ]
-    if failed:
-        claims.append(Claim(third, "assumption fails", assume=r.assume))
-    said = [first, second, third]
     if not np.isnan(r.corrected):
-        said.append(f"After PriorShift with these shares the {spoken} at the target would be {number(r.corrected)}.")
-        claims.append(measured(said[-1], corrected=r.corrected))
-    return Sentence(" ".join(said), *claims)
+        said = f"After PriorShift with these shares the {spoken} at the target would be {number(r.corrected)}."
+        parts.append(measured(said, corrected=r.corrected))
+    return Sentence.joined(" ", parts)

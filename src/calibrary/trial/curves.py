@@ -53,12 +53,8 @@ def pooled_curve(
     every = np.concatenate([logit(part.c) for part in parts])
     low, high = np.quantile(every, [0.005, 0.995])
     grid = np.linspace(low, high, _POINTS)
-    value, variance = np.full((2, len(parts), _POINTS), np.nan)
-    left: list[tuple[str, str]] = []
-    for i, part in enumerate(parts):
-        why = one_class(part.y) or _fit(part, grid, value[i], variance[i])
-        if why:
-            left.append((names[i], why))
+    value, variance, whys = _fits(parts, grid)
+    left = [(name, why) for name, why in zip(names, whys, strict=True) if why]
     kept = [i for i, name in enumerate(names) if name not in dict(left)]
     ends = np.full((5, _POINTS), np.nan)
     known = np.isfinite(value) & np.isfinite(variance)
@@ -128,9 +124,8 @@ def imputed_curve(
     logits = [logit(part.c) for part in parts]
     low, high = max(float(np.quantile(x, 0.005)) for x in logits), min(float(np.quantile(x, 0.995)) for x in logits)
     grid = np.linspace(low, high, _POINTS)
-    value, variance = np.full((2, len(parts), _POINTS), np.nan)
-    for i, part in enumerate(parts):
-        why = one_class(part.y) or _fit(part, grid, value[i], variance[i])
+    value, variance, whys = _fits(parts, grid)
+    for i, why in enumerate(whys):
         if why:
             raise RefusedError(f"imputations: there is no curve, because in data set {i + 1} of {len(parts)} {why}")
     pooled = [rubin(q, u, parts[0].n - 1, "logit") for q, u in zip(value.T, variance.T, strict=True)]
@@ -138,6 +133,13 @@ def imputed_curve(
     half = np.array([scipy.special.stdtrit(one.df, 0.5 + level / 2.0) * one.standard_error for one in pooled])
     place, middle, low_line, high_line, each = map(scipy.special.expit, (grid, mean, mean - half, mean + half, value))
     return ImputedCurve(middle, low_line, high_line, level, grid=place, each=each)
+
+
+def _fits(parts: list[Predictions], grid: Array) -> tuple[Array, Array, list[str]]:
+    """The curves of several parts on the logit scale, their variances, and why a part has none."""
+    value, variance = np.full((2, len(parts), _POINTS), np.nan)
+    whys = [one_class(part.y) or _fit(part, grid, value[i], variance[i]) for i, part in enumerate(parts)]
+    return value, variance, whys
 
 
 def _fit(part: Predictions, grid: Array, value: Array, variance: Array) -> str:

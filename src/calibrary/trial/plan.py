@@ -169,8 +169,7 @@ def plan(
         )
     if width is None and error is not None:
         beside = {"value": value, "prevalence": prevalence, "sensitivity": sensitivity, "specificity": specificity}
-        _refuse_beside("error", beside)
-        _refuse_beside("error", {"method": None if method == "auto" else method})
+        _refuse_beside("error", {**beside, "method": None if method == "auto" else method})
         if threshold is not None:
             options["threshold"] = threshold
         if lp is not None:
@@ -200,13 +199,12 @@ def plan(
         raise RefusedError(
             f"method='formula' is for {known} without further options: use method='simulation' for {entry.key}"
         )
-    asked = _WidthAsked(entry, float(width), value, prevalence, given, check_level(confidence_level))
+    acting = (threshold, sensitivity, specificity)
+    asked = _WidthAsked(entry, float(width), value, prevalence, given, check_level(confidence_level), acting)
     if by_formula and formula is not None:
-        return formula(asked) if entry.key != "net_benefit" else _benefit(asked, threshold, sensitivity, specificity)
-    if entry.key == "net_benefit":
-        options["threshold"] = checked_threshold(threshold)
-    elif threshold is not None:
-        options["threshold"] = threshold
+        return formula(asked)
+    if threshold is not None:
+        options["threshold"] = checked_threshold(threshold) if entry.key == "net_benefit" else threshold
     return _simulated(asked, options, 20 if n_resamples is None else whole("n_resamples", n_resamples, 2), seed_of(rng))
 
 
@@ -230,6 +228,8 @@ class _WidthAsked:
     given_prevalence: float | None
     law: PredictedLaw | None
     level: float
+    #: The threshold, and the given sensitivity and specificity there, of a net benefit.
+    acting: tuple[Any, float | None, float | None]
 
     @property
     def z(self) -> float:
@@ -348,7 +348,8 @@ def _brier(asked: _WidthAsked) -> Plan:
     return asked.answer(variance / asked.se**2, asked.se, value, "the normal interval of a mean of row losses")
 
 
-def _benefit(asked: _WidthAsked, threshold: Any, sensitivity: float | None, specificity: float | None) -> Plan:
+def _benefit(asked: _WidthAsked) -> Plan:
+    threshold, sensitivity, specificity = asked.acting
     t = checked_threshold(threshold)
     if sensitivity is None or specificity is None:
         if asked.law is None:
@@ -391,15 +392,10 @@ def _smallest(enough: Callable[[int], bool]) -> int:
     return high
 
 
-_FORMULAS: dict[str, Callable[..., Plan]] = {
-    "oe": _oe,
-    "cis.slope": _fit,
-    "cis.intercept": _fit,
-    "citl": _fit,
-    "auroc": _c_statistic,
-    "bs": _brier,
+_FORMULAS: dict[str, Callable[[_WidthAsked], Plan]] = {
+    "oe": _oe, "cis.slope": _fit, "cis.intercept": _fit, "citl": _fit, "auroc": _c_statistic, "bs": _brier,
     "net_benefit": _benefit,
-}
+}  # fmt: skip
 
 
 # -- by simulation ------------------------------------------------------------------------------------

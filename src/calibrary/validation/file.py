@@ -42,11 +42,8 @@ def _thinned(found: Instability) -> dict[str, Any]:
     """Every row's summary, and the predictions of some refits for some rows."""
     rows, refits = _spread(len(found.apparent), _ROWS), _spread(len(found.predictions), _REFITS)
     return {
-        "apparent": found.apparent.tolist(),
-        "by_row": found.by_row.tolist(),
+        **{name: getattr(found, name).tolist() for name in ("apparent", "by_row", "low", "high")},
         "overall": found.overall,
-        "low": found.low.tolist(),
-        "high": found.high.tolist(),
         "shown_rows": rows.tolist(),
         "predictions": found.predictions[np.ix_(refits, rows)].round(6).tolist(),
     }

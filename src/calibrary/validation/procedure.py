@@ -411,19 +411,19 @@ class Rows:
             what = "rows" if self.unit is None else "units"
             raise RefusedError(f"folds={k} needs at least {k} {what}, and there are {self.n_units}: use fewer folds")
         source = generator(rng, "folds of validation")
-        stratum = self.label if self.unit is None else self._largest_label()
         for _ in range(whole("repeats", repeats)):
-            order = shuffled(self.n_units, source, "folds of validation")
-            order = order[np.argsort(stratum[order], kind="stable")]
+            order = self._by_class(source, "folds of validation")
             fold = np.empty(self.n_units, dtype=np.intp)
             fold[order] = np.arange(self.n_units) % k
             mine = fold if self.unit is None else fold[self.unit]
             yield [np.flatnonzero(mine == f) for f in range(k)]
 
-    def _largest_label(self) -> Indices:
+    def _by_class(self, rng: Any, purpose: str) -> Indices:
+        """The rows, or the units by their largest label, in random order within each class."""
         largest = np.zeros(self.n_units, dtype=np.intp)
         np.maximum.at(largest, np.arange(self.n) if self.unit is None else self.unit, self.label)
-        return largest
+        order = shuffled(self.n_units, rng, purpose)
+        return order[np.argsort(largest[order], kind="stable")]
 
     # -- held out -------------------------------------------------------------------------------
 
@@ -436,9 +436,7 @@ class Rows:
                 f"holdout={holdout!r} must be a share above 0 and below 1, or an array that is True where a row is "
                 "held out"
             )
-        stratum = self.label if self.unit is None else self._largest_label()
-        order = shuffled(self.n_units, rng, "rows held out")
-        order = order[np.argsort(stratum[order], kind="stable")]
+        order = self._by_class(rng, "rows held out")
         # evenly spaced positions in rows sorted by class, so that each class has its share
         place = np.arange(self.n_units)
         taken = np.floor((place + 1) * holdout) > np.floor(place * holdout)

@@ -225,11 +225,16 @@ class Validation(Tabled):
         if len(self.classes) == 2 and self.classes not in (("0", "1"), ("False", "True")):
             words += f" The event is class {in_sentence(self.classes[1])}."
         if self.unstable:
-            words += f" A refit changes a predicted probability by {number(self.instability.overall)} on average."
+            words += f" {capital(self._moves)}."
         values = {f"apparent {row.metric}": row.apparent for row in shown}
         if self.unstable:
             values["instability"] = self.instability.overall
         return Sentence(words, measured(words, **values))
+
+    @property
+    def _moves(self) -> str:
+        """How much a prediction changes from refit to refit, in words."""
+        return f"a refit changes a predicted probability by {number(self.instability.overall)} on average"
 
     def _beside(self, row: ValidationRow) -> str:
         """The interval of a corrected value, if it has one, and the apparent value."""
@@ -269,45 +274,33 @@ class Validation(Tabled):
 
     def tripod(self) -> TripodTable:
         """The items of the TRIPOD+AI checklist that this validation answers; the others are "not given"."""
-        rarest = min(self.n_of_class)
         shown = "; ".join(
             f"{row.name} {with_interval(row.value, row.low, row.high)}, apparent {number(row.apparent)}"
             for row in self.table
         )
-        per = "" if not self.n_features else f"; {rarest / self.n_features:.1f} rows of the rarest class per predictor"
-        held = f"{counted(self.n_held_out, 'row')} were held out for the evaluation"
-        use = (
-            held
-            if self.method == "holdout"
-            else "all rows were used to develop the model, and resampled to evaluate it"
-        )
-        failed = f"; {self.n_failed:,} refits failed" if self.n_failed else ""
-        unstable = (
-            f"; a refit changes a predicted probability by {number(self.instability.overall)} on average"
-            if self.unstable
-            else ""
-        )
-        units = (
-            ""
-            if self.n_units is None
-            else f"rows of one unit were resampled together ({counted(self.n_units, 'unit')}); differences between "
-            "units were not measured"
-        )
-        return TripodTable.of(
-            {
-                "10": self.size + per,
-                "11": f"{self.imputations} completed data sets. {IMPUTED}" if self.imputations else "",
-                "12a": use,
-                "12c": f"{self.model}; {self.how}{failed}",
-                "12d": units,
-                "12e": ", ".join(row.name for row in self.table),
-                "12g": "by the model fitted to the rows that were not held out"
-                if self.method == "holdout"
-                else "by the model fitted to all rows, and by every refit",
-                "21": self.size,
-                "23a": f"{shown}{unstable} (intervals: {percent(self.confidence_level)})",
-            }
-        )
+        answers = {
+            "10": self.size, "12a": "all rows were used to develop the model, and resampled to evaluate it",
+            "12c": f"{self.model}; {self.how}", "12e": ", ".join(row.name for row in self.table),
+            "12g": "by the model fitted to all rows, and by every refit", "21": self.size, "23a": shown,
+        }  # fmt: skip
+        if self.n_features:
+            answers["10"] += f"; {min(self.n_of_class) / self.n_features:.1f} rows of the rarest class per predictor"
+        if self.imputations:
+            answers["11"] = f"{self.imputations} completed data sets. {IMPUTED}"
+        if self.method == "holdout":
+            answers["12a"] = f"{counted(self.n_held_out, 'row')} were held out for the evaluation"
+            answers["12g"] = "by the model fitted to the rows that were not held out"
+        if self.n_failed:
+            answers["12c"] += f"; {self.n_failed:,} refits failed"
+        if self.n_units is not None:
+            units = counted(self.n_units, "unit")
+            answers["12d"] = (
+                f"rows of one unit were resampled together ({units}); differences between units were not measured"
+            )
+        if self.unstable:
+            answers["23a"] += f"; {self._moves}"
+        answers["23a"] += f" (intervals: {percent(self.confidence_level)})"
+        return TripodTable.of(answers)
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """The heading and the cells of the printed table."""
