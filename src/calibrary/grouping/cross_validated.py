@@ -179,24 +179,9 @@ def roof_of(groups: Groups, roof: str) -> tuple[Array, Array]:
         return groups.gap, np.ones(len(groups))
     if roof == "flat":
         return groups.label, np.zeros(len(groups))
-    sums = (groups.total(value) for value in (_confidence, _label, _square, _product))
-    return bin_lines(groups.weight, *sums)
-
-
-def _confidence(c: Array, y: Any) -> Array:
-    return c
-
-
-def _label(c: Array, y: Any) -> Array:
-    return np.asarray(y, dtype=np.float64)
-
-
-def _square(c: Array, y: Any) -> Array:
-    return c * c
-
-
-def _product(c: Array, y: Any) -> Array:
-    return c * y
+    total = groups.total
+    c, y = total(lambda c, y: c), total(lambda c, y: np.asarray(y, dtype=np.float64))
+    return bin_lines(groups.weight, c, y, total(lambda c, y: c * c), total(lambda c, y: c * y))
 
 
 def bins_of_map(base: str, n_bins: int) -> Intervals:

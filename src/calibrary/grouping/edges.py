@@ -16,7 +16,7 @@ from calibrary.base.errors import whole as whole
 from calibrary.data.checks import Array, Indices, as_array, as_floats
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.data.stacked import column
-from calibrary.grouping.groups import Groups
+from calibrary.grouping.groups import Groups, groups_by_number
 
 #: Number of rows below which a search of the edges is faster than the arithmetic that avoids it.
 FEW = 500
@@ -57,6 +57,23 @@ class Grouping(ABC):
 
     def _split(self, view: Predictions) -> Groups:
         return Groups(view, self.n_bins_, index=self.assign(view.c))
+
+
+class OfRows(Grouping):
+    """Groups of whole rows: the group of each row of the fitted view is known, and of no other confidence."""
+
+    index_: Indices
+    #: What is known, and what to pass: for the error about another number of rows.
+    _known, _needed = "cells are", "the same rows"
+
+    def assign(self, c: Any) -> Indices:
+        if len(c) != len(self.index_):
+            known = f"{self._known} known for {len(self.index_)} rows, not for {len(c)}"
+            raise RefusedError(f"{known}: pass {self._needed}")
+        return self.index_
+
+    def _split(self, view: Predictions) -> Groups:
+        return groups_by_number(view, self.n_bins_, self.index_)
 
 
 class Intervals(Grouping):

@@ -5,7 +5,6 @@ The cells of the simplex of probability vectors are made by edgewise subdivision
 
 from __future__ import annotations
 
-import copy
 from typing import Any, Self
 
 import numpy as np
@@ -14,8 +13,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array, Indices, as_array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, whole
-from calibrary.grouping.groups import Groups, groups_by_number
+from calibrary.grouping.edges import EqualMass, EqualWidth, OfRows, whole
 from calibrary.numerics.runs import run_starts
 
 #: A k-d tree is fast up to about this many dimensions; beyond, plain distances in blocks are faster.
@@ -54,7 +52,7 @@ def log_proximity(features: Any, *, n_neighbors: int = 10, reference: Any = None
     return -_sum_of_smallest(x, others, k) / k
 
 
-class ProximityCells(Grouping):
+class ProximityCells(OfRows):
     """Cells of confidence x proximity.
 
     Parameters
@@ -67,6 +65,8 @@ class ProximityCells(Grouping):
         bins of confidence (closed left) crossed with quantile bins of all proximities. Every row counts once, whatever
         its weight.
     """
+
+    _known = "proximity is"
 
     def __init__(self, proximity: Any, n_bins: int = 15, n_proximity_bins: int = 10, layout: str = "nested") -> None:
         one_of("binning", layout, ("nested", "grid"))
@@ -82,18 +82,9 @@ class ProximityCells(Grouping):
     def fit_view(self, view: Predictions) -> Self:
         near = view.align(self.proximity, "proximity")
         cells = self._nested if self.layout == "nested" else self._grid
-        self.index_: Indices = cells(Predictions(view.y, view.c), near)
+        self.index_ = cells(Predictions(view.y, view.c), near)
         self.n_bins_ = self.n_bins * self.n_proximity_bins
         return self
-
-    def assign(self, c: Any) -> Indices:
-        if len(c) != len(self.index_):
-            raise RefusedError(f"proximity is known for {len(self.index_)} rows, not for {len(c)}: pass the same rows")
-        return self.index_
-
-    def groups(self, view: Predictions) -> Groups:
-        fitted = copy.copy(self).fit_view(view)
-        return Groups(view, fitted.n_bins_, index=fitted.index_)
 
     def _nested(self, unweighted: Predictions, near: Array) -> Indices:
         index = EqualMass(self.n_bins, "split").groups(unweighted).index * self.n_proximity_bins
@@ -150,7 +141,7 @@ def _sum_of_smallest(x: Array, others: Array, k: int) -> Array:
     return total
 
 
-class SimplexCells(Grouping):
+class SimplexCells(OfRows):
     """The simplex divided into m^(K-1) cells of equal volume; for two classes, m left-closed bins of equal width.
 
     The cells of 2m lie inside those of m. Only cells that occur are numbered.
@@ -171,17 +162,9 @@ class SimplexCells(Grouping):
         self.n_bins = whole("n_bins", n_bins)
 
     def fit_view(self, view: Predictions) -> Self:
-        self.index_: Indices = self.cells(view.probability)
+        self.index_ = self.cells(view.probability)
         self.n_bins_ = int(self.index_.max()) + 1
         return self
-
-    def assign(self, c: Any) -> Indices:
-        if len(c) != len(self.index_):
-            raise RefusedError(f"cells are known for {len(self.index_)} rows, not for {len(c)}: pass the same rows")
-        return self.index_
-
-    def _split(self, view: Predictions) -> Groups:
-        return groups_by_number(view, self.n_bins_, self.index_)
 
     def cells(self, p: Any) -> Indices:
         """Number of the cell of every row, in an order that depends on the cells alone."""

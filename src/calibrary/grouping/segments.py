@@ -16,8 +16,7 @@ from calibrary.base.numbers import distinct_digits
 from calibrary.data.checks import Indices, as_array
 from calibrary.data.identity import index_of, refuse_misaligned
 from calibrary.data.predictions import Predictions
-from calibrary.grouping.edges import Grouping
-from calibrary.grouping.groups import Groups, groups_by_number
+from calibrary.grouping.edges import OfRows
 
 #: A numeric column with at most this many distinct values has one segment per value.
 FEW_VALUES = 10
@@ -101,9 +100,9 @@ def ranges_of(values: NDArray[Any], parts: int = N_CUTS) -> tuple[tuple[str, ...
 
 def known_values(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The values that are there, numbers as numbers even if tables hold them with gaps; and which are missing."""
-    missing = np.asarray(values != values)  # of numbers and dates
+    missing = _missing(values)
     if values.dtype.kind == "O":
-        missing = np.array([_is_missing(v) or (isinstance(v, str) and not v.strip()) for v in values.tolist()], bool)
+        missing |= np.array([isinstance(v, str) and not v.strip() for v in values.tolist()], dtype=bool)
     elif values.dtype.kind == "U":
         missing = np.char.strip(values) == ""
     known = values[~missing]
@@ -203,14 +202,9 @@ def _cuts(weight: NDArray[Any], n_cuts: int) -> Indices:
 
 def _refuse_missing(name: str, values: NDArray[Any], view: Predictions) -> None:
     """Raise an error unless every row has a value in every column."""
-    if values.dtype.kind == "O":
-        missing = np.array([_is_missing(v) for v in values], dtype=bool)
-    elif values.dtype.kind in "fcmM":
-        missing = np.asarray(values != values)
-    else:
-        return
+    missing = _missing(values)
     if missing.any():
-        i = int(np.flatnonzero(missing)[0])
+        i = int(missing.argmax())
         row = i if view.rows is None else int(view.rows[i])
         raise RefusedError(
             f"by[{name!r}] has no value in row {row}, so that its segments do not cover every row: fill missing "
@@ -218,15 +212,19 @@ def _refuse_missing(name: str, values: NDArray[Any], view: Predictions) -> None:
         )
 
 
-def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are missing: None, NaN, NaT and pandas' NA."""
+    if values.dtype.kind != "O":
+        return np.asarray(values != values)
+    names = ("NAType", "NaTType")
+    return np.array([v is None or type(v).__name__ in names or v != v for v in values.tolist()], dtype=bool)
 
 
 def _names(values: NDArray[Any]) -> list[str]:
     return [f"{v:.6g}" if isinstance(v, float | np.floating) else str(v) for v in values]
 
 
-class UserGroups(Grouping):
+class UserGroups(OfRows):
     """One group per distinct value of ``groups``, which has one entry per row of the input.
 
     Examples
@@ -235,6 +233,8 @@ class UserGroups(Grouping):
     >>> UserGroups(["a", "b", "a"]).fit([0.2, 0.3, 0.9]).assign([0.2, 0.3, 0.9])
     array([0, 1, 0])
     """
+
+    _known, _needed = "groups are", "one group per row"
 
     def __init__(self, groups: Any) -> None:
         self.given, self.index = as_array(groups, "groups"), index_of(groups)
@@ -246,26 +246,6 @@ class UserGroups(Grouping):
 
     def fit_view(self, view: Predictions) -> Self:
         refuse_misaligned(y_true=view, groups=self)
-        names, index = np.unique(view.align(self.given, "groups"), return_inverse=True)
-        self.names_ = names
-        self.n_bins_ = len(names)
-        self.index_: Indices = index
+        self.names_, self.index_ = np.unique(view.align(self.given, "groups"), return_inverse=True)
+        self.n_bins_ = len(self.names_)
         return self
-
-    def assign(self, c: Any) -> Indices:
-        if len(c) != len(self.index_):
-            raise RefusedError(
-                f"groups are known for {len(self.index_)} rows, not for {len(c)}: pass one group per row"
-            )
-        return self.index_
-
-    def _split(self, view: Predictions) -> Groups:
-        return groups_by_number(view, self.n_bins_, self.index_)
-
-
-def _missing(groups: NDArray[Any]) -> NDArray[np.bool_]:
-    if groups.dtype.kind == "f":
-        return np.asarray(np.isnan(groups))
-    if groups.dtype.kind == "O":
-        return np.array([g is None or g != g for g in groups.tolist()], dtype=bool)
-    return np.zeros(len(groups), dtype=bool)

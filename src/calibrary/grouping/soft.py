@@ -88,9 +88,8 @@ class SoftBins:
         enough = max(_CELLS, _CELLS_PER_STEP * 2.0 / (self.n_bins * self.tau))
         if view.n < 4 * enough:
             return self.groups(view.c, view.y.astype(np.float64), view.w)
-        n_cells = 1 << math.ceil(
-            math.log2(enough)
-        )  # a power of two, so that bins of different steepness share the nodes
+        # a power of two, so that bins of different steepness share the nodes
+        n_cells = 1 << math.ceil(math.log2(enough))
         c, w, wy = view.remember(("nodes", n_cells), lambda: _nodes(view, n_cells))
         return self._groups(c, w, wy, 1e-16)
 

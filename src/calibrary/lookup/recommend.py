@@ -126,14 +126,11 @@ class Recommendations(list[Recommendation]):
     """The result of :func:`recommend`: a list, best first, that prints as a table."""
 
     def __str__(self) -> str:
-        lines = [
-            [
-                f"{r.name} ({r.id}): {'; '.join(each.with_source for each in r.reasons)}",
-                *([f"  caution: {r.caution}"] if r.caution else []),
-            ]
-            for r in self
-        ]
-        return "\n".join(line for each in lines for line in each)
+        lines = []
+        for r in self:
+            lines.append(f"{r.name} ({r.id}): {'; '.join(each.with_source for each in r.reasons)}")
+            lines += [f"  caution: {r.caution}"] if r.caution else []
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         rows = [[r.id, r.name, "; ".join(each.with_source for each in r.reasons), r.caution] for r in self]
@@ -248,13 +245,9 @@ def _signed(entry: Entry) -> bool:
 
 def _which_way(entry: Entry) -> Reason:
     """How a two-sided number shows the direction: by its sign, or by being above or below its perfect value."""
-    ideals = {entry.perfect} if not entry.fields else {value for _, value in entry.fields if value is not None}
-    claim: dict[str, Any] = {
-        "rule": "two-sided",
-        "metric": entry.id,
-        "ideals": tuple(v for v in ideals if v is not None),
-    }
-    if ideals <= {0.0, None}:
+    ideals = {value for _, value in entry.fields or (("", entry.perfect),)} - {None}
+    claim: dict[str, Any] = {"rule": "two-sided", "metric": entry.id, "ideals": tuple(ideals)}
+    if ideals <= {0.0}:
         return Reason("its sign shows the direction of the error", **claim)
     sides = " and ".join(f"{value:g}" for value in sorted(value for value in ideals if value is not None))
     return Reason(f"the side of {sides} on which it lies shows the direction of the error", **claim)
@@ -402,24 +395,17 @@ def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
         above = f"it is above {number(entry.perfect)} {why}{about}"
         sentence = f"{above}: compare it with the value of a calibrated model"
         whose = "calibrary" if reading is None else "study"
-        several = _classes(need)
-        yield (
-            AGAINST,
-            Reason(
-                sentence, whose, rule="above by chance", metric=entry.id, n=need.n, n_classes=several, shows=reading
-            ),
-        )
+        yield _above(entry, sentence, whose, n=need.n, n_classes=_classes(need), shows=reading)
     still = finding(entry.id, _VERY_MANY_ROWS).expected_by_chance
     if lowest and still is not None and still > _STILL_READS:
         sentence = f"even on {_VERY_MANY_ROWS:,} rows a calibrated model shows {number(still)}"
-        yield (
-            AGAINST,
-            Reason(
-                sentence, "study", rule="above by chance", metric=entry.id, n=_VERY_MANY_ROWS, n_classes=2, shows=still
-            ),
-        )
+        yield _above(entry, sentence, "study", n=_VERY_MANY_ROWS, n_classes=2, shows=still)
     if entry.slow_above is not None and need.n > entry.slow_above and (need.task == "multiclass" or entry.slow_binary):
         yield AGAINST, _declares(entry, f"its cost is {entry.cost}", cost=entry.cost)
+
+
+def _above(entry: Entry, sentence: str, source: str, **known: Any) -> Said:
+    return AGAINST, Reason(sentence, source, rule="above by chance", metric=entry.id, **known)
 
 
 def _of_classes(entry: Entry, need: Need) -> Iterator[Said]:
@@ -478,13 +464,8 @@ def _judged(entry: Entry, need: Need) -> Recommendation:
     cautions = [_of(entry, text) for grade, text in graded if grade == AGAINST]
     if not cautions and entry.avoid:
         cautions = [_declares(entry, entry.avoid, avoid=entry.avoid)]
-    return Recommendation(
-        entry.id,
-        entry.name,
-        points,
-        tuple(_of(entry, text) for text in reasons if text),
-        Sentence.joined("; ", cautions),
-    )
+    said = tuple(_of(entry, text) for text in reasons if text)
+    return Recommendation(entry.id, entry.name, points, said, Sentence.joined("; ", cautions))
 
 
 #: Reasons that Table 2 also gives: the words of the reason, and of the advantage in the table.

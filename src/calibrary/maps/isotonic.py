@@ -42,9 +42,8 @@ class Isotonic(CalibrationMap):
         from scipy.optimize import isotonic_regression
 
         rows = view.sorted
-        if (
-            rows.w is None and (rows.c[1:] > rows.c[:-1]).all()
-        ):  # no ties: for many rows their groups would fill the memory
+        # without ties: for many rows their groups would fill the memory
+        if rows.w is None and (rows.c[1:] > rows.c[:-1]).all():
             self.knots_, self.values_ = rows.c, isotonic_regression(rows.y).x
         else:
             self.knots_, self.values_ = view.ties.c, pooled_frequencies(view)

@@ -23,16 +23,7 @@ from calibrary.kernels import (
 )
 from calibrary.maps.base import CalibrationMap, logit
 from calibrary.numerics.compiled import worth_compiling
-from calibrary.numerics.smooth.loess import (
-    cell_vertices,
-    epanechnikov_lines,
-    fit_weights,
-    hermite,
-    local_polynomial,
-    lowess,
-    nearest_window,
-    row_of,
-)
+from calibrary.numerics.smooth import loess
 
 #: Targets at which the sorted algorithm may have lost more than this factor of machine precision are fitted one by one.
 _LOST_DIGITS = 1e5
@@ -85,7 +76,7 @@ class Loess(CalibrationMap):
             )
         self.stretch_ = float(np.sqrt(max(1.0, self.span)))
         if self.surface == "interpolate":
-            self.vertices_ = cell_vertices(self.x_, int(np.floor(n * self.span * self.cell)), self.upto_)
+            self.vertices_ = loess.cell_vertices(self.x_, int(np.floor(n * self.span * self.cell)), self.upto_)
             self.value_, self.slope_ = self._local(self.vertices_)
 
     def _check(self) -> None:
@@ -101,7 +92,8 @@ class Loess(CalibrationMap):
         return logit(c) if self.transform == "logit" else c
 
     def _local(self, targets: Array) -> tuple[Array, Array]:
-        return local_polynomial(self.x_, self.y_, self.w_, targets, self.q_, self.degree, self.stretch_, self.upto_)
+        rows = self.x_, self.y_, self.w_
+        return loess.local_polynomial(*rows, targets, self.q_, self.degree, self.stretch_, self.upto_)
 
     def at(self, view: Predictions) -> Array:
         """The map at the distinct confidences of a binary view, which are already checked."""
@@ -117,14 +109,14 @@ class Loess(CalibrationMap):
         """
         if self.constant_ is not None or self.surface != "interpolate" or self.clip:
             return None
-        weights = fit_weights(self.x_, self.w_, self.vertices_, self.q_, self.degree, self.stretch_, self.upto_)
+        weights = loess.fit_weights(self.x_, self.w_, self.vertices_, self.q_, self.degree, self.stretch_, self.upto_)
         if weights is None:
             return None
         of_rows = np.empty((view.n, len(weights)))
         of_rows[view.order] = weights.T
         units, x = np.eye(len(weights)), self._axis(view.ties.c)
         half = len(self.vertices_)
-        return of_rows, np.stack([hermite(self.vertices_, one[:half], one[half:], x) for one in units])
+        return of_rows, np.stack([loess.hermite(self.vertices_, one[:half], one[half:], x) for one in units])
 
     def _evaluate(self, c: Array) -> Array:
         x = self._axis(c)
@@ -149,7 +141,7 @@ class Loess(CalibrationMap):
 
     def _ascending(self, x: Array) -> Array:
         if self.surface == "interpolate":
-            return hermite(self.vertices_, self.value_, self.slope_, x)
+            return loess.hermite(self.vertices_, self.value_, self.slope_, x)
         return self._direct(x)
 
     def _direct(self, targets: Array) -> Array:
@@ -160,8 +152,8 @@ class Loess(CalibrationMap):
 
         first, stop = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
         if self.upto_ is not None:
-            start = nearest_window(self.x_, targets, self.q_, self.upto_)
-            first, stop = row_of(start, self.upto_), row_of(start + self.q_ - 1, self.upto_) + 1
+            start = loess.nearest_window(self.x_, targets, self.q_, self.upto_)
+            first, stop = loess.row_of(start, self.upto_), loess.row_of(start + self.q_ - 1, self.upto_) + 1
         value = np.empty(len(targets))
         trusted = np.empty(len(targets), dtype=np.bool_)
         w = np.ones(len(self.x_)) if self.w_ is None else self.w_
@@ -203,7 +195,7 @@ class Lowess(CalibrationMap):
             )
         rows = view.sorted
         self.support_ = (float(rows.c[0]), float(rows.c[-1]))
-        self.x_, self.value_ = lowess(rows.c, rows.y, rows.w, self.span, self.delta * (rows.c[-1] - rows.c[0]))
+        self.x_, self.value_ = loess.lowess(rows.c, rows.y, rows.w, self.span, self.delta * (rows.c[-1] - rows.c[0]))
 
     def at(self, view: Predictions) -> Array:
         """The map at the distinct confidences of a binary view, which are already checked."""
@@ -242,7 +234,7 @@ def smooth_line(x: Array, y: Array, w: Array, c: Array, bandwidth: float) -> Arr
     """The local line through values y at distinct ascending x with weights w, at any c, within the limits."""
     in_order = c.ndim == 1 and bool((c[1:] >= c[:-1]).all())
     targets, back = (c, None) if in_order else np.unique(c, return_inverse=True)
-    value = epanechnikov_lines(x, y, w, targets, float(bandwidth))
+    value = loess.epanechnikov_lines(x, y, w, targets, float(bandwidth))
     empty = np.flatnonzero(np.isnan(value))
     if len(empty):
         value[empty] = _nearest_mean(x, y, w, targets[empty])

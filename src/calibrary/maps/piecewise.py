@@ -262,11 +262,8 @@ class PiecewiseLinear(_Piecewise):
         knots = np.concatenate(([0.0], knots, [1.0]))
         edge = 1e-12 if self.loss == "log" else 0.0
         v = 0.02 + 0.96 * knots
-        for data in (
-            groups,
-            *rows.coarser,
-            rows,
-        ):  # the optimum for few groups, kept away from the bounds, is a good start
+        # the optimum for few groups, kept away from the bounds, is a good start
+        for data in (groups, *rows.coarser, rows):
             # confidences of 1 belong to the last piece
             start = np.concatenate(([0], data.x.searchsorted(knots[1:-1]), [len(data.x)]))
             ridge, share = (_RIDGE if self.loss == "log" else 2.0 * _RIDGE), data.w / data.w.sum()

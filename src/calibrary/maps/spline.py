@@ -13,8 +13,9 @@ import scipy
 from calibrary.base.errors import RefusedError, whole
 from calibrary.data.checks import Array, softmax
 from calibrary.data.predictions import Predictions
-from calibrary.maps.base import EPS, CalibrationMap, logit
+from calibrary.maps.base import CalibrationMap, logit
 from calibrary.maps.likelihood import RIDGE, LogitMap, Points, fit_logistic, logits
+from calibrary.maps.vector import VectorMap, logs
 from calibrary.numerics.solve.newton import minimize, multinomial_loss
 
 #: Harrell's knot positions, as quantiles.
@@ -112,7 +113,7 @@ class RestrictedCubicSpline(LogitMap):
 
 
 @dataclass
-class MultinomialSpline(CalibrationMap):
+class MultinomialSpline(VectorMap):
     """Flexible recalibration of whole probability vectors.
 
     ``log(q_k / q_ref) = LP_k + const_k + sum_j spline_kj(LP_j)`` with ``LP_j = log(c_j / c_ref)``. The fit depends
@@ -122,8 +123,6 @@ class MultinomialSpline(CalibrationMap):
 
     n_knots: int = 3
     reference: int = 0
-
-    takes_vectors = True
 
     def _learn(self, view: Predictions) -> None:
         self.n_classes_ = view.k
@@ -149,28 +148,21 @@ class MultinomialSpline(CalibrationMap):
         return self.predict(view.ties.c) if self.two_ is None else self.two_.at(view)
 
     def _evaluate(self, c: Array) -> Array:
-        if c.ndim == 1 and self.two_ is not None:
-            return self.two_.predict(c)
-        p = np.column_stack([1.0 - c, c]) if c.ndim == 1 else c
-        if p.shape[1] != self.n_classes_:
-            raise RefusedError(
-                f"c has {p.shape[1]} columns and the map was fitted to {self.n_classes_} classes: pass one column per "
-                "class"
-            )
+        return self.two_.predict(c) if c.ndim == 1 and self.two_ is not None else super()._evaluate(c)
+
+    def _rows(self, p: Array) -> Array:
         if self.two_ is not None:
             one = scipy.special.expit(self.two_._log_odds(log_ratios(p, 0)[:, 0]))
             return np.column_stack([1.0 - one, one])
         predictors = log_ratios(p, self.reference)
         design = np.column_stack([np.ones(len(p)), *(b(x).T for b, x in zip(self.bases_, predictors.T, strict=True))])
-        eta = np.insert(predictors + design @ self.coef_.T, self.reference, 0.0, axis=1)
-        q = softmax(eta)
-        return q[:, 1] if c.ndim == 1 else q
+        return softmax(np.insert(predictors + design @ self.coef_.T, self.reference, 0.0, axis=1))
 
 
 def log_ratios(p: Array, reference: int) -> Array:
     """log(p_k / p_ref) of the other classes, with probabilities moved inside (0, 1)."""
-    logs = np.log(np.clip(p, EPS, 1.0 - EPS))
-    return np.delete(logs - logs[:, [reference]], reference, axis=1)
+    x = logs(p)
+    return np.delete(x - x[:, [reference]], reference, axis=1)
 
 
 @dataclass

@@ -16,6 +16,7 @@ from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, softmax
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
+from calibrary.maps import fit_map
 from calibrary.maps.base import EPS, CalibrationMap
 from calibrary.maps.likelihood import RIDGE, Temperature
 from calibrary.numerics.solve.newton import Evaluated, minimize, minimize_in_box
@@ -204,14 +205,7 @@ class ClassWise(CalibrationMap):
 
 def fitted_copy(map: Any, view: Predictions) -> Any:
     """A copy of the map, fitted to a view; the original object is not changed."""
-    if isinstance(map, CalibrationMap):
-        return copy.copy(map).fit(view)
-    curve = copy.deepcopy(map)
-    if view.w is None:
-        curve.fit(view.y, view.c)
-    else:
-        curve.fit(view.y, view.c, sample_weight=view.w)
-    return curve
+    return fit_map(map if isinstance(map, CalibrationMap) else copy.deepcopy(map), view)
 
 
 def refuse_absent_classes(view: Predictions, what: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -19,25 +20,22 @@ from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
 from calibrary.numerics.runs import run_starts
 
 
-def _in_the_same_bins() -> ReplicateForm:
+@partial(ReplicateForm, labels_only=True)
+def _in_the_same_bins(
+    view: Predictions, *, min_count: int = 100, min_leaf: int = 1, split: str = "mean", distance: str = "tv"
+) -> InBlocks | None:
     """Bins that depend on the confidences and not on the labels, so that redrawn labels use the same bins."""
+    if not view.binary:
+        return None
+    index = MeanSplit(min_count, min_leaf, split).groups(view).index
+    order = np.argsort(index, kind="stable")
+    start = run_starts(index[order])
+    c, w, scale = view.c[order], view.weight[order], pair_scale(distance) / view.total
 
-    def prepare(
-        view: Predictions, *, min_count: int = 100, min_leaf: int = 1, split: str = "mean", distance: str = "tv"
-    ) -> InBlocks | None:
-        if not view.binary:
-            return None
-        index = MeanSplit(min_count, min_leaf, split).groups(view).index
-        order = np.argsort(index, kind="stable")
-        start = run_starts(index[order])
-        c, w, scale = view.c[order], view.weight[order], pair_scale(distance) / view.total
+    def many(y: Any) -> Array:
+        return np.abs(np.add.reduceat(w * (y[:, order] - c), start, axis=1)).sum(axis=1) * scale
 
-        def many(y: Any) -> Array:
-            return np.abs(np.add.reduceat(w * (y[:, order] - c), start, axis=1)).sum(axis=1) * scale
-
-        return InBlocks(many)
-
-    return ReplicateForm(prepare, labels_only=True)
+    return InBlocks(many)
 
 
 @metric(
@@ -46,7 +44,7 @@ def _in_the_same_bins() -> ReplicateForm:
     range_with=range_of_distance,
     lenses=ALL_LENSES,
     default_lens="full",
-    replicate=_in_the_same_bins(),
+    replicate=_in_the_same_bins,
 )
 def mean_split_calibration_error(
     view: Predictions,

@@ -432,29 +432,26 @@ def _edges_of_widths(options: Mapping[str, Any]) -> Array:
     return np.concatenate([np.round(np.arange(1, int(1.0 / h + 1e-9) + 1) * h, 12) for h in widths])
 
 
-def _of_all_widths() -> ReplicateForm:
+@ReplicateForm
+def _of_all_widths(view: Predictions, *, widths: Sequence[float] = WIDTHS, closed: str = "right") -> InBlocks | None:
     """The error for every width: bins of every width are consecutive rows in the same ascending order."""
+    if not view.ascending or not len(widths):
+        return None
+    side: Any = "right" if closed == "right" else "left"
+    cuts = [view.c.searchsorted(_cuts_of_width(float(h)), side=side) for h in widths]
+    first = np.concatenate([np.concatenate(([0], each)) for each in cuts])
+    last = np.concatenate([np.concatenate((each, [view.n])) for each in cuts])
+    used = last > first
+    first, last = first[used], last[used]
 
-    def prepare(view: Predictions, *, widths: Sequence[float] = WIDTHS, closed: str = "right") -> InBlocks | None:
-        if not view.ascending or not len(widths):
-            return None
-        side: Any = "right" if closed == "right" else "left"
-        cuts = [view.c.searchsorted(_cuts_of_width(float(h)), side=side) for h in widths]
-        first = np.concatenate([np.concatenate(([0], each)) for each in cuts])
-        last = np.concatenate([np.concatenate((each, [view.n])) for each in cuts])
-        used = last > first
-        first, last = first[used], last[used]
+    def error(below: Array, total: Any) -> Array:
+        inside = below.take(last, axis=0) - below.take(first, axis=0)
+        return np.abs(inside).sum(axis=0) / (len(widths) * total)
 
-        def error(below: Array, total: Any) -> Array:
-            inside = below.take(last, axis=0) - below.take(first, axis=0)
-            return np.abs(inside).sum(axis=0) / (len(widths) * total)
-
-        return of_sums_below(error, view)
-
-    return ReplicateForm(prepare)
+    return of_sums_below(error, view)
 
 
-@metric("ece_averaged", cell_edges=_edges_of_widths, replicate=_of_all_widths())
+@metric("ece_averaged", cell_edges=_edges_of_widths, replicate=_of_all_widths)
 def averaged_calibration_error(
     view: Predictions, *, widths: Sequence[float] = WIDTHS, closed: str = "right", **common: Unpack[Common]
 ) -> float:
@@ -550,24 +547,21 @@ def _of_classes(score: Array, size: Array, group: str) -> Any:
     return result
 
 
-def _of_true_classes() -> ReplicateForm:
+@functools.partial(ReplicateForm, whole=True)
+def _of_true_classes(p: Predictions, *, group: str = "mean", convention: str = "review") -> InBlocks | None:
     """The rows of every class of many replicates, without a view for each class."""
+    if p.y.ndim == 2 or p.fractional:
+        return None
+    confidence = p.p.max(axis=1)
+    gaps = [(p.top == k) - confidence for k in range(p.k)]
 
-    def prepare(p: Predictions, *, group: str = "mean", convention: str = "review") -> InBlocks | None:
-        if p.y.ndim == 2 or p.fractional:
-            return None
-        confidence = p.p.max(axis=1)
-        gaps = [(p.top == k) - confidence for k in range(p.k)]
+    def values(w: Array, y: Any) -> Array:
+        inside = [np.where(y == k, w, 0.0) for k in range(p.k)]
+        size = np.stack([x.sum(axis=-1) for x in inside], axis=-1)
+        total = np.stack([x @ gap for x, gap in zip(inside, gaps, strict=True)], axis=-1)
+        return _SIGNS[convention] * _of_classes(ratio(total, size), size, group)
 
-        def values(w: Array, y: Any) -> Array:
-            inside = [np.where(y == k, w, 0.0) for k in range(p.k)]
-            size = np.stack([x.sum(axis=-1) for x in inside], axis=-1)
-            total = np.stack([x @ gap for x, gap in zip(inside, gaps, strict=True)], axis=-1)
-            return _SIGNS[convention] * _of_classes(ratio(total, size), size, group)
-
-        return InBlocks(lambda y: values(p.weight, y), lambda w: values(w, p.y))
-
-    return ReplicateForm(prepare, whole=True)
+    return InBlocks(lambda y: values(p.weight, y), lambda w: values(w, p.y))
 
 
 @metric(
@@ -577,7 +571,7 @@ def _of_true_classes() -> ReplicateForm:
     default_lens="true-class",
     binary_lens="true-class",
     combine=_weigh_groups,
-    replicate=_of_true_classes(),
+    replicate=_of_true_classes,
 )
 def weighted_subset_miscalibration_score(
     view: Predictions, *, group: str = "mean", convention: str = "review", **common: Unpack[Common]

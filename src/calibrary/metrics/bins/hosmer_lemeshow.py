@@ -349,9 +349,7 @@ def _compared(groups: Groups, variance: str, weight_type: str) -> tuple[float, A
         spread = _variance_size(groups, weight_type) * groups.confidence * _complement(groups)
     used = spread > 0
     impossible = ~used & (np.abs(groups.residual) > 1e-9 * groups.weight)
-    with np.errstate(
-        over="ignore"
-    ):  # a label whose probability is almost 0: the statistic is infinite, which is correct
+    with np.errstate(over="ignore"):  # a label whose probability is almost 0: the statistic is rightly infinite
         total = ratio(groups.residual**2, spread).sum(axis=-1)
     return as_number(np.where(impossible.any(axis=-1), math.inf, total)), used
 

@@ -14,7 +14,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.windows import prefix_sums
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, of_residuals
 from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.draw import generator
 
@@ -57,52 +57,38 @@ def _sums_below(residual: Array) -> Array:
 
 def of_sums_below(error: Callable[[Array, Any], Array], view: Predictions) -> InBlocks:
     """The replicates of ``error(below, total)``; ``below`` are cumulative residuals in ascending order."""
-
-    def many(y: Any) -> Array:
-        residual = y - view.c
-        return error(_sums_below(residual if view.w is None else view.w * residual), view.total)
-
-    def weighted(w: Array) -> Array:
-        return error(_sums_below(w * (view.y - view.c)), w.sum(axis=1))
-
-    return InBlocks(many, weighted)
+    return of_residuals(view, lambda residual, total: error(_sums_below(residual), total))
 
 
-def _of_one_width() -> ReplicateForm:
+@ReplicateForm
+def _of_one_width(view: Predictions, *, width: float = 0.1, method: str = "exact", **random: Any) -> InBlocks | None:
     """The error for one bin width: rows enter and leave a bin in the same order in every replicate."""
-
-    def prepare(view: Predictions, *, width: float = 0.1, method: str = "exact", **random: Any) -> InBlocks | None:
-        if method != "exact" or not view.ascending or view.n > _MOST_KEPT:
-            return None
-        return of_sums_below(EveryPosition(view.c, float(width)).error, view)
-
-    return ReplicateForm(prepare)
+    if method != "exact" or not view.ascending or view.n > _MOST_KEPT:
+        return None
+    return of_sums_below(EveryPosition(view.c, float(width)).error, view)
 
 
-def _of_halved_widths() -> ReplicateForm:
+@ReplicateForm
+def _of_halved_widths(
+    view: Predictions, *, eps: float = 0.01, k_max: int | None = None, method: str = "exact", **random: Any
+) -> InBlocks | None:
     """The smallest sum of width and error; a replicate stops when no smaller width can lower its sum."""
+    if method != "exact" or not view.ascending or view.n > _MOST_KEPT:
+        return None
+    most = _largest_power(eps, k_max)
+    bins = [EveryPosition(view.c, 2.0**-k) for k in range(most + 1)]
 
-    def prepare(
-        view: Predictions, *, eps: float = 0.01, k_max: int | None = None, method: str = "exact", **random: Any
-    ) -> InBlocks | None:
-        if method != "exact" or not view.ascending or view.n > _MOST_KEPT:
-            return None
-        most = _largest_power(eps, k_max)
-        bins = [EveryPosition(view.c, 2.0**-k) for k in range(most + 1)]
+    def smallest(below: Array, total: Any) -> Array:
+        least = bins[0].error(below, total)
+        best = least + 1.0
+        for k in range(most, 0, -1):
+            some = least + 2.0**-k < best
+            if not some.any():
+                break
+            best = np.minimum(best, np.where(some, bins[k].error(below, total) + 2.0**-k, np.inf))
+        return best
 
-        def smallest(below: Array, total: Any) -> Array:
-            least = bins[0].error(below, total)
-            best = least + 1.0
-            for k in range(most, 0, -1):
-                some = least + 2.0**-k < best
-                if not some.any():
-                    break
-                best = np.minimum(best, np.where(some, bins[k].error(below, total) + 2.0**-k, np.inf))
-            return best
-
-        return of_sums_below(smallest, view)
-
-    return ReplicateForm(prepare)
+    return of_sums_below(smallest, view)
 
 
 def _largest_power(eps: float, k_max: int | None) -> int:
@@ -114,7 +100,7 @@ def _largest_power(eps: float, k_max: int | None) -> int:
     return whole("k_max", k_max, least=0)
 
 
-@metric("sice", range_with=_least_width, lenses=_LENSES, replicate=_of_halved_widths())
+@metric("sice", range_with=_least_width, lenses=_LENSES, replicate=_of_halved_widths)
 def surrogate_interval_calibration_error(
     view: Predictions,
     *,
@@ -171,7 +157,7 @@ def surrogate_interval_calibration_error(
     return best
 
 
-@metric("rice", lenses=_LENSES, replicate=_of_one_width())
+@metric("rice", lenses=_LENSES, replicate=_of_one_width)
 @options_of(surrogate_interval_calibration_error, "eps", "k_max")
 def random_interval_calibration_error(
     view: Predictions, *, width: float = 0.1, method: str, n_resamples: int, rng: Any
@@ -199,36 +185,32 @@ def random_interval_calibration_error(
     return _random_interval_error(view, below, float(width), method, n_resamples, generator(rng, "shifts"))
 
 
-def _over_partitions() -> ReplicateForm:
+@ReplicateForm
+def _over_partitions(view: Predictions) -> InBlocks | None:
     """The interval calibration error of many replicates, searched together."""
+    if not view.ascending or len(view.ties.c) > _MOST_KEPT:
+        return None
+    c, start = view.ties.c, view.ties.start
 
-    def prepare(view: Predictions) -> InBlocks | None:
-        if not view.ascending or len(view.ties.c) > _MOST_KEPT:
-            return None
-        c, start, w, y = view.ties.c, view.ties.start, view.w, view.y
+    def sums(weight: Array, residual: Array) -> tuple[Array, Array]:
+        """Cumulative sums of the first values, (values + 1, replicates)."""
+        upto = np.zeros((2, len(c) + 1, len(residual)))
+        for place, rows in enumerate((weight, residual)):
+            upto[place, 1:] = np.cumsum(np.add.reduceat(rows, start, axis=1).T, axis=0)  # weights have one column
+        return upto[0], upto[1]
 
-        def sums(weight: Array, residual: Array) -> tuple[Array, Array]:
-            """Cumulative sums of the first values, (values + 1, replicates)."""
-            upto = np.zeros((2, len(c) + 1, len(residual)))
-            for place, rows in enumerate((weight, residual)):
-                upto[place, 1:] = np.cumsum(np.add.reduceat(rows, start, axis=1).T, axis=0)  # weights have one column
-            return upto[0], upto[1]
+    def many(new_y: Any) -> Array:
+        residual = new_y - view.c
+        weight = view.weight[None]
+        return cheapest_of_many(c, *sums(weight, residual if view.w is None else view.w * residual)) / view.total
 
-        def many(new_y: Any) -> Array:
-            residual = new_y - view.c
-            weight = view.weight[None]
-            return cheapest_of_many(c, *sums(weight, residual if w is None else w * residual)) / view.total
+    def weighted(new_w: Array) -> Array:
+        return cheapest_of_many(c, *sums(new_w, new_w * view.residual)) / new_w.sum(axis=1)
 
-        def weighted(new_w: Array) -> Array:
-            total: Array = new_w.sum(axis=1)
-            return cheapest_of_many(c, *sums(new_w, new_w * (y - view.c))) / total
-
-        return InBlocks(many, weighted)
-
-    return ReplicateForm(prepare)
+    return InBlocks(many, weighted)
 
 
-@metric("intce", lenses=_LENSES, replicate=_over_partitions())
+@metric("intce", lenses=_LENSES, replicate=_over_partitions)
 def interval_calibration_error(view: Predictions, **common: Unpack[Common]) -> float:
     r"""Smallest sum of binned error and mean bin width over all partitions into intervals.
 
@@ -276,9 +258,8 @@ def _cheapest_intervals(value: Array, weight: Array, residual: Array) -> float:
     falling: list[float] = []
     up = down = math.inf
     lowest, start, reach = 0.0, 0, _BLOCK
-    for j in range(
-        1, len(value) + 1
-    ):  # best[j] is the smallest cost of the first j values; the last interval starts at value i
+    # best[j] is the smallest cost of the first j values; the last interval starts at value i
+    for j in range(1, len(value) + 1):
         up, down = min(up, lowest - r[j - 1]), min(down, lowest + r[j - 1])
         rising.append(up)
         falling.append(down)

@@ -34,7 +34,8 @@ from calibrary.grouping.adaptive import BlockPAVA
 from calibrary.grouping.edges import whole
 from calibrary.grouping.proximity import ProximityCells, log_proximity
 from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords, class_norm
-from calibrary.metrics.machinery.declare import Common, Looked, metric
+from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.machinery.entry import Looked
 
 # -- proximity ----------------------------------------------------------------------------------------
 

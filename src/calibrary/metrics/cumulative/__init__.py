@@ -20,7 +20,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.data.views import Views
 from calibrary.metrics.machinery.declare import Common, TestResult, bonferroni, calibration_test, metric
-from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm
+from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm, of_residuals
 from calibrary.numerics import laws
 from calibrary.numerics.draw import shuffled
 
@@ -42,21 +42,13 @@ def _extremes_of_the_walk(size: Callable[[Any, Any], Any]) -> ReplicateForm:
         order = None if view.ascending else view.order
         last = np.append(view.ties.start[1:], view.n) - 1
         tied = len(last) < view.n
-        w, gap = view.w, view.residual
 
-        def walked(step: Array) -> Array:
-            walk = np.cumsum(step if order is None else step[..., order], axis=-1)
-            return walk[..., last] if tied else walk
+        def extremes(step: Array, total: Any) -> Array:
+            walk = np.cumsum(step if order is None else step[:, order], axis=1)
+            walk = walk[:, last] if tied else walk
+            return np.array(size(walk.max(axis=1), walk.min(axis=1)) / total)
 
-        def many(new_y: Any) -> Array:
-            walk = walked(new_y - view.c if w is None else (new_y - view.c) * w)
-            return np.array(size(walk.max(axis=1), walk.min(axis=1)) / view.total)
-
-        def weighted(new_w: Array) -> Array:
-            walk = walked(gap * new_w)
-            return np.array(size(walk.max(axis=1), walk.min(axis=1)) / new_w.sum(axis=1))
-
-        return InBlocks(many, weighted)
+        return of_residuals(view, extremes)
 
     return ReplicateForm(prepare)
 
@@ -294,10 +286,7 @@ def _against_brownian(
     one_of("method", method, ("brownian", "monte-carlo", "consistency"))
     variance = walk.step_variance(view, weight_type)
     sigma = float(np.sqrt(variance.sum()))
-    if sigma == 0.0:
-        normalised = 0.0 if statistic == 0.0 else np.inf
-    else:
-        normalised = statistic / sigma
+    normalised = statistic / sigma if sigma else math.inf if statistic else 0.0
     sf, log_sf = _LAWS[law]
     n = round(view.total) if weight_type == "frequency" else view.n
     n_distinct = len(view.ties.c)
@@ -378,24 +367,20 @@ def _summed(steps: Array, total: float) -> Array:
     return value
 
 
-def _area_of_the_walk() -> ReplicateForm:
+@ReplicateForm
+def _area_of_the_walk(
+    view: Predictions, *, norm: float = 2, debias: bool = False, root: bool = False
+) -> InBlocks | None:
     """Averaged two-bin error of many replicates: order, ties and the stretches between scores are computed once."""
+    if debias:
+        return None
+    order, start, wide = view.order, view.ties.start, stretches(view.ties.c)
 
-    def prepare(view: Predictions, *, norm: float = 2, debias: bool = False, root: bool = False) -> InBlocks | None:
-        if debias:
-            return None
-        order, start, wide = view.order, view.ties.start, stretches(view.ties.c)
+    def area(step: Array, total: Any) -> Array:
+        step = np.add.reduceat(step[:, order], start, axis=1) if len(start) < view.n else step[:, order]
+        return area_of(step, wide, np.reshape(total, (-1, 1)), norm, root)
 
-        def found(step: Array, total: Any) -> Array:
-            step = np.add.reduceat(step[:, order], start, axis=1) if len(start) < view.n else step[:, order]
-            return area_of(step, wide, total, norm, root)
-
-        def many(new_y: Any) -> Array:
-            return found(new_y - view.c if view.w is None else (new_y - view.c) * view.w, view.total)
-
-        return InBlocks(many, lambda w: found(w * view.residual, w.sum(axis=1, keepdims=True)))
-
-    return ReplicateForm(prepare)
+    return of_residuals(view, area)
 
 
 def _area_of_cells() -> CellForm:
@@ -409,7 +394,7 @@ def _area_of_cells() -> CellForm:
     return CellForm(value, options=("norm", "root"))
 
 
-@metric("atb", replicate=_area_of_the_walk(), cell_value=_area_of_cells())
+@metric("atb", replicate=_area_of_the_walk, cell_value=_area_of_cells())
 def averaged_two_bin_error(
     view: Predictions, *, norm: float = 2, debias: bool = False, root: bool = False, **common: Unpack[Common]
 ) -> float:

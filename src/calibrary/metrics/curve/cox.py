@@ -20,15 +20,7 @@ from calibrary.maps.likelihood import Points, logits
 from calibrary.metrics.curve.map_options import one_per_view
 from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
-from calibrary.numerics.solve.newton import (
-    Derivatives,
-    Minimum,
-    logistic_loss,
-    loss_difference,
-    minimize,
-    minimize_each,
-    multinomial_loss,
-)
+from calibrary.numerics.solve import newton
 
 _NAN = float("nan")
 #: Log odds with a relative difference below this count as equal: a slope between them would be rounding error.
@@ -144,7 +136,7 @@ def _newton(z: Array, w: Array, wy: Array, *, slope: bool) -> Array:
     Without ``slope`` the slope stays 1. NaN where no minimum is found, for example if the classes are separated.
     """
 
-    def derivatives(b: Array, which: NDArray[np.intp]) -> Derivatives:
+    def derivatives(b: Array, which: NDArray[np.intp]) -> newton.Derivatives:
         some = slice(None) if len(which) == len(wy) else which
         weight = w if len(w) == 1 else w[some]
         eta = b[:, :1] + b[:, 1:] * z if slope else b + z
@@ -156,7 +148,7 @@ def _newton(z: Array, w: Array, wy: Array, *, slope: bool) -> Array:
         first = residual.sum(axis=1), curve.sum(axis=1)
         return (*first, residual @ z, curve @ z, curve @ (z * z)) if slope else first
 
-    return minimize_each(derivatives, np.tile([0.0, 1.0] if slope else [0.0], (len(wy), 1)))
+    return newton.minimize_each(derivatives, np.tile([0.0, 1.0] if slope else [0.0], (len(wy), 1)))
 
 
 @metric("cis", combine=one_per_view, lenses=(*BINARY_LENSES, "full"), replicate=_fits_side_by_side())
@@ -272,12 +264,12 @@ def _binary(view: Predictions) -> CoxResult:
     def fit(points: Points) -> tuple[tuple[_Fit | None, _Fit, float, float], Array]:
         z, w, wy, _ = points
         large = _fit(z, w, wy, slope=False)
-        first = loss_difference(z, z + large.x, wy, w)
+        first = newton.loss_difference(z, z + large.x, wy, w)
         if constant or separated:
             return (None, large, first, _NAN), z
         best = _fit(z, w, wy, slope=True)
         eta = best.x[0] + best.x[1] * z
-        return (best, large, first, loss_difference(z + large.x, eta, wy, w)), eta
+        return (best, large, first, newton.loss_difference(z + large.x, eta, wy, w)), eta
 
     best, large, first, second = logits(view, clip=False).fitted(fit)
     if separated:
@@ -297,8 +289,8 @@ class _Fit(NamedTuple):
 def _fit(z: Array, w: Array, wy: Array, *, slope: bool) -> _Fit:
     """The intercept, and the slope if it is free."""
     ones = np.ones((1, len(z)))
-    loss = logistic_loss(np.stack([ones[0], z]), wy, w) if slope else logistic_loss(ones, wy, w, offset=z)
-    x = minimize(loss, np.array([0.0, 1.0]) if slope else np.zeros(1)).x
+    loss = newton.logistic_loss(np.stack([ones[0], z]), wy, w) if slope else newton.logistic_loss(ones, wy, w, offset=z)
+    x = newton.minimize(loss, np.array([0.0, 1.0]) if slope else np.zeros(1)).x
     return _Fit(x, loss(x)[2])
 
 
@@ -320,12 +312,12 @@ def _multinomial(view: Predictions, reference: int) -> CoxResult:
         warn("a class never occurs, so its calibration intercept and slope do not exist")
         return missing
     constant = np.ones((m, view.n, 1))
-    shifted = multinomial_loss(constant, positive, weight, x)
-    large = minimize(shifted, np.zeros(m), max_iter=60)
+    shifted = newton.multinomial_loss(constant, positive, weight, x)
+    large = newton.minimize(shifted, np.zeros(m), max_iter=60)
     design = np.stack([np.column_stack([constant[k, :, 0], x[:, k]]) for k in range(m)])
-    joint = multinomial_loss(design, positive, weight, np.zeros_like(x))
+    joint = newton.multinomial_loss(design, positive, weight, np.zeros_like(x))
     identity = np.tile([0.0, 1.0], m)
-    best = minimize(joint, identity, max_iter=60)
+    best = newton.minimize(joint, identity, max_iter=60)
     separated = best.value <= 1e-12 * view.total  # a fit without any error, up to rounding
     if separated or not _exists(best, joint(identity)[2]) or not _exists(large, shifted(np.zeros(m))[2]):
         warn("the classes are separated, or the predicted log ratios do not vary: estimates do not exist")
@@ -334,7 +326,7 @@ def _multinomial(view: Predictions, reference: int) -> CoxResult:
     return _result(_Fit(best.x, best.hessian), _Fit(large.x, large.hessian), first, second, view.total)
 
 
-def _exists(found: Minimum, information: Array) -> bool:
+def _exists(found: newton.Minimum, information: Array) -> bool:
     """Whether estimates are finite; if classes are separated, the information goes to zero as estimates grow."""
     now, before = np.diag(found.hessian), np.diag(information)
     if not found.converged or (now <= 1e-8 * before).any():

@@ -124,9 +124,7 @@ def _gamma_pvalue(view: Predictions, statistic: float, shape: float, measure: st
             f"the confidences are not uniform (Kolmogorov distance {distance:.2f}), so the gamma p-value is not "
             "valid: use null='monte_carlo'"
         )
-    n = view.total**2 / float(
-        copies.sum()
-    )  # the total weight for counts, the effective sample size for importance weights
+    n = view.total**2 / float(copies.sum())  # the total weight of counts, the effective size of importance weights
     return float(scipy.special.gammaincc(shape, statistic * np.sqrt(91.0 * n)))
 
 

@@ -219,9 +219,7 @@ class Regret:
         """
         breaks = self.breaks
         worst, where = -np.inf, 0.0
-        for part in slices(
-            len(breaks)
-        ):  # in blocks that fit the cache: for many rows the curves at all breaks would fill the memory
+        for part in slices(len(breaks)):  # of many rows, the curves at all breaks would fill the memory
             t = breaks[part]
             ratio = np.maximum(self.at(t), self.before(t)) / np.maximum(t, 1.0 - t)
             place = int(ratio.argmax())

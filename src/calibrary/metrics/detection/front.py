@@ -13,7 +13,8 @@ import numpy as np
 
 from calibrary.base.errors import RefusedCallError, RefusedError, undefined
 from calibrary.data import Boxes, Matches, as_matches, is_data, match_detections, matched_detections
-from calibrary.metrics.machinery.declare import Entry, Front, metric
+from calibrary.metrics.machinery.declare import Entry, metric
+from calibrary.metrics.machinery.entry import Front
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)

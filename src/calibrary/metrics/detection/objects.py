@@ -90,9 +90,7 @@ def _object_errors(matches: Matches, least: float, aggregation: str, probabiliti
 def _on_objects(matches: Matches, least: float) -> Overlaps:
     if matches.overlapping is not None:
         return matches.overlapping(least)
-    hit = np.flatnonzero(
-        matches.correct & ~(matches.iou < least)
-    )  # an overlap that is not given counts as large enough
+    hit = np.flatnonzero(matches.correct & ~(matches.iou < least))  # an overlap that is not given is large enough
     return Overlaps(matches.object[hit], matches.iou[hit], matches.category[hit], matches.score[hit], matches.row[hit])
 
 

@@ -359,17 +359,22 @@ def apart(view: Predictions | Together) -> Together:
     return view if isinstance(view, Together) else Together([view], np.ones(1))
 
 
-def mean_matrix(
-    view: Predictions | Together, matrix_of: Callable[[Predictions, bool], tuple[PairMatrix, Predictions]]
+def matrix_of(
+    view: Predictions | Together, kernel: PairShape, options: Mapping[str, Any], features: Callable[..., Array]
 ) -> tuple[PairMatrix, Predictions]:
-    """The matrix of one view, or the mean of several, and the view whose rows it has.
+    """The matrix of one view, or the mean of several, and the view whose rows it has; ``features`` gives the vectors g.
 
-    ``matrix_of(view, free)`` may reorder the rows if ``free`` is true.
+    The rows of several views stay in their order, which is the same for all.
     """
+
+    def of_one(view: Predictions, free: bool) -> tuple[PairMatrix, Predictions]:
+        view = on_a_line(view)
+        return pair_matrix(view, pair_kernel(view, kernel, **options_of_pairs(options)), features, free)
+
     views, share = apart(view)
     if len(views) == 1:
-        return matrix_of(views[0], True)
-    return MeanMatrix([matrix_of(v, False)[0] for v in views], share), views[0]
+        return of_one(views[0], True)
+    return MeanMatrix([of_one(v, False)[0] for v in views], share), views[0]
 
 
 def joint_test(core: Callable[..., Any], views: Views, average: Any, options: dict[str, Any]) -> Any:

@@ -18,7 +18,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.kernels import KERNELS, positive_width
 from calibrary.maps.likelihood import BLUR, Logits, logits
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, each_row
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, of_residuals
 from calibrary.numerics.draw import generator
 from calibrary.numerics.solve.lipschitz import lipschitz_maximum
 from calibrary.numerics.sums.diffusion import Diffusion, Diffusions
@@ -38,51 +38,36 @@ _ROUGH_FROM, _ROUGH = 10_000, 1e-6
 _MOST_TOGETHER = 5000
 
 
-def _smoothed_residuals() -> ReplicateForm:
+@ReplicateForm
+def _smoothed_residuals(
+    view: Predictions, *, sigma: float | None = None, bandwidth: float | None = None, grid: int | None = None
+) -> InBlocks | None:
     """smECE of many replicates: sorted rows are assigned to the grid once."""
+    if not view.ascending:
+        return None
+    start, flow = view.ties.start, Diffusion(view.c, view.residual, ascending=True)
+    width = bandwidth if sigma is None else sigma
 
-    def prepare(
-        view: Predictions, *, sigma: float | None = None, bandwidth: float | None = None, grid: int | None = None
-    ) -> InBlocks | None:
-        if not view.ascending:
-            return None
-        w, gap, start = view.w, view.residual, view.ties.start
-        flow = Diffusion(view.c, gap, ascending=True)
-
-        width = bandwidth if sigma is None else sigma
-
-        def masses(new_w: Array | None, new_y: Any) -> Array:
-            weight = w if new_w is None else new_w
-            step = gap if new_y is None else new_y - view.c
-            total = view.total if new_w is None else new_w.sum(axis=-1, keepdims=True)
-            return (step if weight is None else weight * step) / total
-
-        def value(new_w: Array | None, new_y: Any) -> float:
-            r = masses(new_w, new_y)
-            unsmoothed = lambda: float(np.abs(np.add.reduceat(r, start)).sum())  # noqa: E731
-            return smoothed_size(flow.carrying(r), width, grid, unsmoothed, _ENOUGH if grid is None else 1e-14)
-
-        def side_by_side(r: Array, total: float) -> Array:
-            rough = total >= _ROUGH_FROM
-            limits = np.abs(np.add.reduceat(r, start, axis=1)).sum(axis=1).tolist()
-            flows = flow.carrying_many(r, total if rough else 0.0)
-            searches = [
-                _own_width(each, functools.partial(limits.__getitem__, k), True, _ROUGH if rough else _ENOUGH)
-                for k, each in enumerate(flows.each)
-            ]
-            return np.array(_found_together(flows, searches))
-
+    def sizes(r: Array, total: Any) -> Array:
+        r = r / np.reshape(total, (-1, 1))
+        limits = np.abs(np.add.reduceat(r, start, axis=1)).sum(axis=1).tolist()
+        unsmoothed = [functools.partial(limits.__getitem__, k) for k in range(len(r))]
         if grid is not None or width is not None or view.n > _MOST_TOGETHER:
-            return InBlocks(each_row(lambda y: value(None, y)), each_row(lambda w: value(w, None)))
-        return InBlocks(
-            lambda y: side_by_side(masses(None, y), view.total),
-            lambda new: side_by_side(masses(new, None), float(new[0].sum())),
-        )
+            enough = _ENOUGH if grid is None else 1e-14
+            return np.array(
+                [smoothed_size(flow.carrying(r[k]), width, grid, unsmoothed[k], enough) for k in range(len(r))]
+            )
+        size = float(np.ravel(total)[0])
+        rough = size >= _ROUGH_FROM
+        flows = flow.carrying_many(r, size if rough else 0.0)
+        enough = _ROUGH if rough else _ENOUGH
+        searches = [_own_width(each, limit, True, enough) for each, limit in zip(flows.each, unsmoothed, strict=True)]
+        return np.array(_found_together(flows, searches))
 
-    return ReplicateForm(prepare)
+    return of_residuals(view, sizes)
 
 
-@metric("smece", replicate=_smoothed_residuals())
+@metric("smece", replicate=_smoothed_residuals)
 def smooth_calibration_error_residual(
     view: Predictions,
     *,

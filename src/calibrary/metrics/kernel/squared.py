@@ -443,12 +443,7 @@ def informative_pairs(view: Predictions, block_size: int = 2) -> float:
 def _matrix(
     view: Predictions | pairs.Together, kernel: PairShape, matrix: Any, options: Mapping[str, Any]
 ) -> tuple[PairMatrix, Predictions]:
-    def of(view: Predictions, free: bool) -> tuple[PairMatrix, Predictions]:
-        view = pairs.on_a_line(view)
-        compare = pairs.pair_kernel(view, kernel, **pairs.options_of_pairs(options))
-        return pairs.pair_matrix(view, compare, lambda v: _residuals(v, matrix), free)
-
-    return pairs.mean_matrix(view, of)
+    return pairs.matrix_of(view, kernel, options, lambda v: _residuals(v, matrix))
 
 
 def _residuals(view: Predictions, matrix: Any) -> Array:

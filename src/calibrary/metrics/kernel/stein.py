@@ -122,13 +122,7 @@ def _matrix(
     view: Predictions | pairs.Together, operator: str, kernel: PairShape, options: Mapping[str, Any]
 ) -> tuple[PairMatrix, Predictions]:
     one_of("operator", operator, OPERATORS)
-
-    def of(view: Predictions, free: bool) -> tuple[PairMatrix, Predictions]:
-        view = pairs.on_a_line(view)
-        compare = pairs.pair_kernel(view, kernel, **pairs.options_of_pairs(options))
-        return pairs.pair_matrix(view, compare, lambda v: _features(v, operator), free)
-
-    return pairs.mean_matrix(view, of)
+    return pairs.matrix_of(view, kernel, options, lambda v: _features(v, operator))
 
 
 def _features(view: Predictions, operator: str) -> Array:

@@ -5,6 +5,7 @@ Labels of similar predictions are compared with the prediction.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,10 +38,10 @@ def _same_width(
 ) -> dict[str, Any]:
     if redrawn and bandwidth == "cv":
         return {}
-    need_pairs(view, weight_type, "dkde")
     view = on_a_line(view)
     if view.binary or not isinstance(bandwidth, str):
         return {"bandwidth": beta_bandwidth(bandwidth, view, weight_type=weight_type)}
+    need_pairs(view, weight_type, "dkde")
     return {"bandwidth": float(LOO_GRID[_best(_fits(view, LOO_GRID, 1, weight_type), bandwidth)])}
 
 
@@ -224,19 +225,6 @@ def _fits(view: Predictions, widths: Array, p: float, weight_type: str) -> _Fits
 _DOMINATED = 1e-5
 
 
-def _same_line_width(
-    view: Predictions,
-    *,
-    bandwidth: float | str = "loo-mle",
-    weight_type: str = "frequency",
-    redrawn: bool = False,
-    **others: Any,
-) -> dict[str, Any]:
-    if redrawn and bandwidth == "cv":
-        return {}
-    return {"bandwidth": beta_bandwidth(bandwidth, view, weight_type=weight_type)}
-
-
 def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     """Range with the bias correction: redrawn labels differ by at most sqrt(2 / pi) / 2 = 0.4 on average."""
     if options.get("cross_term") == "label":
@@ -244,7 +232,7 @@ def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     return (-0.4, 1.0) if options.get("debias") and options.get("norm") == 1 else (-0.25, 1.0)
 
 
-@metric("bkde", renamed={"p": "norm"}, fixed=_same_line_width, range_with=_range)
+@metric("bkde", renamed={"p": "norm"}, fixed=functools.partial(_same_width, bandwidth="loo-mle"), range_with=_range)
 def beta_kernel_calibration_error(
     view: Predictions,
     *,

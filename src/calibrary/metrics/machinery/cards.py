@@ -219,7 +219,8 @@ Row = Table2Row  # its name in 0.2, which imports may have
 
 def read_cards(folder: Path = CARDS) -> dict[str, dict[str, Any]]:
     """Every card by its id, checked, with the printed form of its references and its row in Table 2."""
-    cards = {path.stem: read_card(path.stem, folder) for path in sorted(folder.glob("*.toml")) if _is_card(path)}
+    ids = sorted(path.stem for path in folder.glob("*.toml") if path.stem not in _BESIDE)
+    cards = {id: read_card(id, folder) for id in ids}
     _refuse_shared_names(cards)
     rows: dict[int, str] = {}
     for id, card in cards.items():
@@ -230,10 +231,6 @@ def read_cards(folder: Path = CARDS) -> dict[str, dict[str, Any]]:
         if "row" not in cards.get(id, {}):
             raise RefusedError(f"cards/table2.toml: {id!r} has no card with a row")
     return cards
-
-
-def _is_card(path: Path) -> bool:
-    return path.stem not in _BESIDE
 
 
 def read_card(id: str, folder: Path = CARDS) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -27,50 +27,18 @@ from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import predictions
 from calibrary.data.views import Views
 from calibrary.metrics.machinery.cards import CODE_FACTS, facts_of, read_card
-from calibrary.metrics.machinery.entry import (
-    CODES,
-    ENTRIES,
-    FUNCTIONS,
-    TESTS,
-    Code,
-    Common,
-    Entry,
-    Front,
-    Looked,
-    Trust,
-    enough_uncertain,
-    listed,
-)
-from calibrary.metrics.machinery.facts import Alias, CellFacts, Correction, Options
+from calibrary.metrics.machinery.entry import CODES, FUNCTIONS, Code, Front, Test, listed
+from calibrary.metrics.machinery.entry import ENTRIES as ENTRIES
+from calibrary.metrics.machinery.entry import TESTS as TESTS
+from calibrary.metrics.machinery.entry import Common as Common
+from calibrary.metrics.machinery.entry import Entry as Entry
+from calibrary.metrics.machinery.facts import Alias, CellFacts, Correction  # noqa: F401 - where 0.2 had them
+from calibrary.metrics.machinery.facts import Options as Options
 from calibrary.metrics.machinery.forms import of_stacks
 from calibrary.metrics.machinery.measure import automatic, each_view, measure, usual_average, views_of, with_bins
 from calibrary.metrics.machinery.option_checks import check_options
 from calibrary.metrics.machinery.shown import in_notebook, one_line
 from calibrary.question import LOOKING, Question, question_of
-
-__all__ = [
-    "ENTRIES",
-    "METHODS",
-    "REDRAWING",
-    "TESTS",
-    "Alias",
-    "BonferroniResult",
-    "CellFacts",
-    "Common",
-    "Correction",
-    "Entry",
-    "Front",
-    "Looked",
-    "Metric",
-    "Options",
-    "Redrawing",
-    "Result",
-    "TestResult",
-    "bonferroni",
-    "calibration_test",
-    "metric",
-    "run_test",
-]
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -152,9 +120,7 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
     def call(first: Any, second: Any, keywords: dict[str, Any]) -> Any:
         if direct is not None and (value := direct(first, second, **keywords)) is not None:
             return value
-        if (
-            plain and not keywords
-        ):  # a plain call in a loop must be fast: the lens would show p itself, so p is used directly
+        if plain and not keywords:  # must be fast in a loop: the lens would show p itself, so p is used directly
             p = as_data(first, second, keywords) if second is None else predictions(first, second)
             if p.plain and (any_weight or not p.weighted):
                 return formula(p)
@@ -319,17 +285,15 @@ METHODS: dict[str, Callable[..., Any]] = {}
 
 
 @dataclass(frozen=True)
-class OwnTest:
-    """The test of a metric: its formula for one view, how several views are combined, and when it is reliable."""
+class OwnTest(Test):
+    """The test of a metric, and how several views are combined.
 
-    formula: Callable[..., Any]
-    combine: Callable[..., Any]
-    joint: Callable[..., Any] | None
-    function: Callable[..., Any]
-    trusted: Trust
-    simulated: bool
-    closed_form: Mapping[str, Any] = field(default_factory=dict)
-    beside: str = ""
+    With a lens of several views there is one test for each, combined by ``combine(results, views, average, options)``;
+    or ``joint(formula, views, average, options)`` tests all views together.
+    """
+
+    combine: Callable[..., Any] = bonferroni
+    joint: Callable[..., Any] | None = None
 
     def run(self, entry: Entry, data: Data, question: Question) -> Any:
         """Run the test with its own null distribution."""
@@ -344,30 +308,11 @@ class OwnTest:
         return self.combine(each_view(self.formula, views, question), views, average, question.options)
 
 
-_ENOUGH_UNCERTAIN = enough_uncertain()
-
-
-def calibration_test(
-    id: str,
-    *,
-    combine: Callable[..., Any] = bonferroni,
-    joint: Callable[..., Any] | None = None,
-    trusted: Trust = _ENOUGH_UNCERTAIN,
-    simulated: bool = False,
-    closed_form: Mapping[str, Any] | None = None,
-    beside: str = "",
-) -> Callable[[Callable[Concatenate[Any, P], R]], Metric[P, R]]:
+def calibration_test(id: str, **declared: Any) -> Callable[[Callable[Concatenate[Any, P], R]], Metric[P, R]]:
     """Make the hypothesis test of metric ``id`` from a function of one view that returns a TestResult.
 
-    With a lens of several views there is one test for each, combined by ``combine(results, views, average, options)``;
-    or ``joint(formula, views, average, options)`` tests all views together. ``method="monte-carlo"`` and
-    ``"consistency"`` are handled in the same way for every test, by redrawing labels.
-
-    ``trusted(view, options)`` returns whether the null distribution has the nominal level on such data, for
-    ``method="auto"``: True if it holds for any sample, False if redrawn labels should always replace it. ``simulated``
-    means that the p-value is not a formula: the test draws, or is a bound; ``closed_form`` then contains the options
-    that select a formula, if there is one, for ``method="asymptotic"``. ``beside`` names a number that is compared with
-    its redraws together with those of the metric.
+    ``declared`` are fields of :class:`OwnTest` and :class:`~calibrary.metrics.machinery.entry.Test`.
+    ``method="monte-carlo"`` and ``"consistency"`` are handled in the same way for every test, by redrawing labels.
     """
 
     def decorate(formula: Callable[Concatenate[Any, P], R]) -> Metric[P, R]:
@@ -379,7 +324,7 @@ def calibration_test(
         )
         function = public(formula, entry, functools.partial(run_test, entry), front)
         function.entry = entry  # type: ignore[attr-defined]
-        TESTS[id] = OwnTest(formula, combine, joint, function, trusted, simulated, closed_form or {}, beside)
+        TESTS[id] = OwnTest(formula, function, **declared)
         return function  # type: ignore[return-value]
 
     return decorate

@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any, Protocol, TypedDict, TypeVar
+from operator import attrgetter
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 
@@ -188,60 +189,18 @@ class Entry(Facts, RenamedFields):
             return self.own
         return CODES[self.id] if not self.part else _code_of_field(self.id, self.part)
 
-    @property
-    def formula(self) -> Callable[..., Any]:
-        """The metric as a function of one view."""
-        return self.code.formula
-
-    @property
-    def combine(self) -> Callable[..., Any] | None:
-        """What replaces the weighted mean over views."""
-        return self.code.combine
-
-    @property
-    def fixed(self) -> Callable[..., dict[str, Any]] | None:
-        """The options that are chosen once on the original data."""
-        return self.code.fixed
-
-    @property
-    def range_with(self) -> Callable[[Mapping[str, Any], int], tuple[float, float]] | None:
-        """The range with given options."""
-        return self.code.range_with
-
-    @property
-    def grouped(self) -> Callable[[Any, Mapping[str, Any]], Groups] | None:
-        """The groups in which the formula puts the rows."""
-        return self.code.grouped
-
-    @property
-    def direct(self) -> Direct | None:
-        """The computation from plain arrays."""
-        return self.code.direct
-
-    @property
-    def replicate(self) -> ReplicateForm | None:
-        """The computation for other weights or labels of the same rows."""
-        return self.code.replicate
-
-    @property
-    def cell_value(self) -> CellForm | None:
-        """The computation from counts in cells."""
-        return self.code.cell_value
-
-    @property
-    def extra_options(self) -> tuple[str, ...] | Options:
-        """Options that the metric passes on to one of its parts."""
-        return self.code.extra_options
-
-    @property
-    def renamed(self) -> Mapping[str, str | tuple[str, Mapping[Any, Any]]]:
-        """Old names of options."""
-        return self.code.renamed
-
-    @property
-    def front(self) -> Front:
-        """How data are passed to the public function."""
-        return self.code.front
+    # what the code declares is read from the entry too: ``entry.formula``
+    formula = property(attrgetter("code.formula"), doc="The metric as a function of one view.")
+    combine = property(attrgetter("code.combine"), doc="What replaces the weighted mean over views.")
+    fixed = property(attrgetter("code.fixed"), doc="The options that are chosen once on the original data.")
+    range_with = property(attrgetter("code.range_with"), doc="The range with given options.")
+    grouped = property(attrgetter("code.grouped"), doc="The groups in which the formula puts the rows.")
+    direct = property(attrgetter("code.direct"), doc="The computation from plain arrays.")
+    replicate = property(attrgetter("code.replicate"), doc="The computation for other weights or labels of the rows.")
+    cell_value = property(attrgetter("code.cell_value"), doc="The computation from counts in cells.")
+    extra_options = property(attrgetter("code.extra_options"), doc="Options that the metric passes on to its parts.")
+    renamed = property(attrgetter("code.renamed"), doc="Old names of options.")
+    front = property(attrgetter("code.front"), doc="How data are passed to the public function.")
 
     @property
     def declared(self) -> Declared:
@@ -556,31 +515,6 @@ def listed(names: tuple[str, ...]) -> str:
     return ", ".join(repr(n) for n in names)
 
 
-class Test(Protocol):
-    """The test of a metric: its formula for one view, and the public function."""
-
-    @property
-    def formula(self) -> Callable[..., Any]: ...
-
-    @property
-    def function(self) -> Callable[..., Any]: ...
-
-    @property
-    def trusted(self) -> Trust: ...
-
-    @property
-    def simulated(self) -> bool: ...
-
-    @property
-    def closed_form(self) -> Mapping[str, Any]: ...
-
-    @property
-    def beside(self) -> str: ...
-
-    def run(self, entry: Entry, data: Data, question: Question) -> Any:
-        """Run the test with its own null distribution."""
-
-
 T = TypeVar("T")
 
 
@@ -693,3 +627,33 @@ def uncertain_rows(view: Predictions) -> float:
 def enough_uncertain(least: float = UNCERTAIN_ROWS) -> Callable[[Predictions, Mapping[str, Any]], bool]:
     """The rule that requires enough rows with an uncertain outcome."""
     return lambda view, options: uncertain_rows(view) >= least
+
+
+_ENOUGH_UNCERTAIN = enough_uncertain()
+
+
+@dataclass(frozen=True)
+class Test:
+    """The test of a metric: its formula for one view, its public function, and when it is reliable.
+
+    Attributes
+    ----------
+    trusted : ``trusted(view, options)`` returns whether the null distribution has the nominal level on such data, for
+        ``method="auto"``: True if it holds for any sample, False if redrawn labels should always replace it
+    simulated : whether the p-value is not a formula: the test draws, or is a bound
+    closed_form : the options that select a formula, if there is one, for ``method="asymptotic"``
+    beside : a number that is compared with its redraws together with those of the metric
+    """
+
+    __test__ = False  # not a test class for pytest
+
+    formula: Callable[..., Any]
+    function: Callable[..., Any]
+    trusted: Trust = _ENOUGH_UNCERTAIN
+    simulated: bool = False
+    closed_form: Mapping[str, Any] = field(default_factory=dict)
+    beside: str = ""
+
+    def run(self, entry: Entry, data: Data, question: Question) -> Any:
+        """Run the test with its own null distribution."""
+        raise NotImplementedError

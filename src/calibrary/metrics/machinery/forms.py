@@ -45,6 +45,16 @@ def each_row(value: Callable[[Any], Any]) -> Callable[[Any], Array]:
     return lambda rows: np.array([value(row) for row in rows])
 
 
+def of_residuals(view: Predictions, value: Callable[[Array, Any], Array]) -> InBlocks:
+    """The replicates of ``value(residuals, total)``: ``w (y - c)``, a row for each replicate, and the sums of w."""
+
+    def many(y: Any) -> Array:
+        residual = y - view.c
+        return value(residual if view.w is None else view.w * residual, view.total)
+
+    return InBlocks(many, lambda w: value(w * view.residual, w.sum(axis=1)))
+
+
 #: ``prepare(view, **options)`` returns the values of replicates, or None for options or rows without a fast way.
 Prepare = Callable[..., InBlocks | None]
 
@@ -209,6 +219,3 @@ def _class_residuals(p: Array, y: NDArray[Any], tolerance: float, first: int, ou
     np.negative(p, out=out)
     out.ravel()[np.arange(0, m * k, k) + y] += 1.0
     return True
-
-
-__all__ = ["CellCounts", "CellForm", "Direct", "InBlocks", "Prepare", "ReplicateForm", "each_row", "of_stacks"]

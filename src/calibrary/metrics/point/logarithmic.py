@@ -168,7 +168,7 @@ def dual_focal_loss(
     0.0561
     """
     one_of("definition", definition, ("authors", "review"))
-    gamma = _not_negative("gamma", gamma)
+    gamma = not_negative("gamma", gamma)
     if definition == "authors":
         below = np.where(view.p < view.p_true[:, None], view.p, 0.0).max(axis=1)
         factor = (1.0 - view.p_true + below) ** gamma
@@ -201,7 +201,7 @@ def focal_calibration_loss(view: Predictions, *, lam: float = 1.0, soft_target: 
     >>> round(cal.focal_calibration_loss([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.1074
     """
-    lam = _not_negative("lam", lam)
+    lam = not_negative("lam", lam)
     rows = _focal_rows if soft_target is None else functools.partial(_focal_shares, soft(view, soft_target))
     return rows(view, **focal) + lam * brier_rows(view, "sum", soft_target)
 
@@ -302,14 +302,14 @@ def _focusing(view: Predictions, gamma: Any, c: Array) -> Any:
     if callable(gamma):
         return np.asarray(gamma(c), dtype=np.float64)
     if np.ndim(gamma) == 0:
-        return _not_negative("gamma", gamma)
+        return not_negative("gamma", gamma)
     per_row = view.align(gamma, "gamma").astype(np.float64)
     if not per_row.min() >= 0:
         raise RefusedError(f"gamma contains {per_row.min():g}: exponents must not be negative")
     return per_row
 
 
-def _not_negative(name: str, value: Any) -> float:
+def not_negative(name: str, value: Any) -> float:
     number = float(value) if is_number(value) else math.nan
     if not 0 <= number < math.inf:
         raise RefusedError(f"{name}={value!r} must be a finite number that is not negative")

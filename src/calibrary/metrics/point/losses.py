@@ -13,6 +13,7 @@ from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.point.logarithmic import not_negative
 from calibrary.metrics.point.row_scores import RowOptions, Score, class_mean, errors, mean_of_rows, row_score, soft
 
 
@@ -102,8 +103,7 @@ def l1eps_error(
     >>> round(cal.l1eps_error([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.2003
     """
-    if not 0 <= eps < math.inf:
-        raise RefusedError(f"eps={eps!r} must be a finite number that is not negative")
+    eps = not_negative("eps", eps)
     return class_mean(view, lambda e: np.sqrt(e * e + eps), soft_target)
 
 
@@ -248,10 +248,8 @@ def asymmetric_squared_error(
     >>> round(cal.asymmetric_squared_error([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.08
     """
-    for name, price in (("under", under), ("over", over)):
-        if not 0 <= price < math.inf:
-            raise RefusedError(f"{name}={price!r} must be a finite number that is not negative")
-    return class_mean(view, lambda e: np.where(e > 0, under, over) * e * e, soft_target)
+    prices = not_negative("under", under), not_negative("over", over)
+    return class_mean(view, lambda e: np.where(e > 0, *prices) * e * e, soft_target)
 
 
 @metric("general_ls", lenses=("binary",), default_lens="binary")

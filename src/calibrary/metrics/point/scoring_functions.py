@@ -257,9 +257,7 @@ def check_propriety(
     with np.errstate(invalid="ignore"):
         gain = own[None, :] - expected
     rounding = _ROUNDING * max(1.0, float(np.abs(own).max()))
-    if (
-        gain.max() <= rounding
-    ):  # the score is proper: check that every other forecast scores worse, apart from neighbouring points
+    if gain.max() <= rounding:  # proper: check that every other forecast scores worse, apart from neighbouring points
         gain[scipy.spatial.distance.cdist(points, points) < _APART] = -np.inf
     best, truth = np.unravel_index(int(np.argmax(gain)), gain.shape)
     largest = float(gain[best, truth])

@@ -34,31 +34,28 @@ class SetCoverage(NamedTuple):
     gap: float
 
 
-def _sets_found_once() -> ReplicateForm:
+@ReplicateForm
+def _sets_found_once(view: Predictions, *, level: float = 0.9) -> InBlocks | None:
     """The sets do not depend on labels or weights: a replicate only counts the rows whose set contains the label."""
+    if view.y.ndim != 1 or view.p.size > _MOST_KEPT:
+        return None
+    holds = _sets(view.p, checked_level(level))
+    size, claimed = holds.sum(axis=1), (view.p * holds).sum(axis=1)
+    every = np.arange(view.n)
 
-    def prepare(view: Predictions, *, level: float = 0.9) -> InBlocks | None:
-        if view.y.ndim != 1 or view.p.size > _MOST_KEPT:
-            return None
-        holds = _sets(view.p, checked_level(level))
-        size, claimed = holds.sum(axis=1), (view.p * holds).sum(axis=1)
-        every = np.arange(view.n)
+    def means(covered: NDArray[Any], w: Array) -> Array:
+        """Coverage, size and gap: one row for each row of weights, or of labels covered."""
+        total = w.sum(axis=-1)
+        coverage = np.einsum("...n,...n", w, covered.astype(np.float64)) / total
+        return np.stack(np.broadcast_arrays(coverage, w @ size / total, coverage - w @ claimed / total), axis=-1)
 
-        def means(covered: NDArray[Any], w: Array) -> Array:
-            """Coverage, size and gap: one row for each row of weights, or of labels covered."""
-            total = w.sum(axis=-1)
-            coverage = np.einsum("...n,...n", w, covered.astype(np.float64)) / total
-            return np.stack(np.broadcast_arrays(coverage, w @ size / total, coverage - w @ claimed / total), axis=-1)
+    def many(y: Any) -> Array:
+        return means(holds[every, np.asarray(y, dtype=np.intp)], view.weight)
 
-        def many(y: Any) -> Array:
-            return means(holds[every, np.asarray(y, dtype=np.intp)], view.weight)
+    def weighted(w: Array) -> Array:
+        return means(holds[every, view.y], w)
 
-        def weighted(w: Array) -> Array:
-            return means(holds[every, view.y], w)
-
-        return InBlocks(many, weighted)
-
-    return ReplicateForm(prepare)
+    return InBlocks(many, weighted)
 
 
 def _sets(p: Array, level: float) -> NDArray[np.bool_]:
@@ -81,7 +78,7 @@ def _ranked(p: Array) -> tuple[NDArray[np.intp], Array, Array]:
     lenses=("full", "ranked", "partition"),
     default_lens="full",
     binary_lens="full",
-    replicate=_sets_found_once(),
+    replicate=_sets_found_once,
 )
 def set_coverage(view: Predictions, *, level: float = 0.9, **common: Unpack[Common]) -> SetCoverage:
     r"""Coverage and mean size of the smallest sets of top classes that reach a level.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -165,13 +165,10 @@ def multicalibration_error_test(
     ('site = west', 6.62, 0.001)
     """
     walks = _walks(view, **asked)
-    spans, sums = walks.observed()
-    sigma = walks.sigma(spans)
-    null = walks.redrawn(n_resamples, rng, lambda spans, sums: walks.sigma(spans))
     whole = math.sqrt(walks.variance[0]) / view.total
-    alone = float(brownian_range_sf(sigma.max())) if math.isfinite(sigma.max()) else 0.0
-    error = float(sigma.max()) * (whole or 1.0)
-    return _result(walks, sigma, sigma, spans, sums, null, error, alone)
+    found = _tested(walks, lambda spans, sums: walks.sigma(spans), whole or 1.0, n_resamples, rng)
+    alone = float(brownian_range_sf(found.statistic)) if math.isfinite(found.statistic) else 0.0
+    return replace(found, unadjusted_pvalue=alone)
 
 
 @calibration_test("multiaccuracy_error", trusted=True)
@@ -200,17 +197,15 @@ def multiaccuracy_error_test(
     >>> result.worst, round(result.statistic, 3), result.pvalue
     ('site = west', 0.065, 0.001)
     """
-    walks = _walks(view, **asked)
-    spans, sums = walks.observed()
-    size = np.abs(sums) / view.total
-    null = walks.redrawn(n_resamples, rng, lambda spans, sums: np.abs(sums) / view.total)
-    return _result(walks, size, walks.sigma(spans), spans, sums, null, float(size.max()), math.nan)
+    return _tested(_walks(view, **asked), lambda spans, sums: np.abs(sums) / view.total, 1.0, n_resamples, rng)
 
 
-def _result(
-    walks: Walks, size: Array, sigma: Array, spans: Array, sums: Array, null: Array, error: float, alone: float
+def _tested(
+    walks: Walks, size_of: Callable[[Array, Array], Array], scale: float, n_resamples: int, rng: Any
 ) -> SegmentsTestResult:
-    """The test of the worst segment, and the table of all segments."""
+    """The test of the worst segment, whose error is its size times ``scale``, and the table of all segments."""
+    spans, sums = walks.observed()
+    size, null = size_of(spans, sums), walks.redrawn(n_resamples, rng, size_of)
     slack = 1e-12 * np.maximum(1.0, np.where(np.isfinite(size), size, 1.0))
     as_bad = np.searchsorted(null, size - slack)  # redraws whose worst segment is below the observed value
     pvalues = (1.0 + len(null) - as_bad) / (len(null) + 1.0)
@@ -222,15 +217,14 @@ def _result(
         "mean_label": ((sums + walks.stated) / weight)[order],
         "mean_confidence": (walks.stated / weight)[order],
         "kuiper": (spans / weight)[order],
-        "sigma": sigma[order],
+        "sigma": walks.sigma(spans)[order],
         "excess": (sums / walks.view.total)[order],
         "pvalue": pvalues[order],
     }
     worst = int(order[0])
     high = float(null[min(math.ceil(0.95 * len(null)), len(null) - 1)])
-    return SegmentsTestResult(
-        float(size[worst]), float(pvalues[worst]), error, walks.words[worst], table, high, alone, len(size), len(null)
-    )
+    statistic, pvalue, word = float(size[worst]), float(pvalues[worst]), walks.words[worst]
+    return SegmentsTestResult(statistic, pvalue, statistic * scale, word, table, high, math.nan, len(size), len(null))
 
 
 # -- the walks ----------------------------------------------------------------------------------------

@@ -273,9 +273,7 @@ def rank_calibration_error(view: Predictions, *, n_bins: int = 20, **common: Unp
         return undefined("the rank-calibration error is undefined for a single answer: pass at least two answers")
     bins = _by_mass(f, total, n_bins)
     # the number of answers whose bin is at least as accurate, minus the middle of the bin itself
-    accuracy = np.round(
-        1.0 - bins.wrong / bins.size, 12
-    )  # bins whose accuracies are equal up to rounding have equal rank
+    accuracy = np.round(1.0 - bins.wrong / bins.size, 12)  # equal up to rounding is equal in rank
     rank = _at_least(accuracy, bins.size) - 1.0 - (bins.size - 1.0) / 2.0
     return as_number(_distances(f, rank, bins.index).sum(axis=-1) / (total * last))
 
