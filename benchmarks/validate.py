@@ -18,7 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.validation.corrections import of_errors, shifted
+from calibrary.data.checks import Array
+from calibrary.inference.draw.resampling import alpha_of, means, quantiles
+from calibrary.inference.result import ConfidenceInterval
+from calibrary.validation.corrections import of_errors
 
 HERE = Path(__file__).parent
 CELLS = ((300, 5), (300, 20), (1000, 5), (1000, 20))
@@ -32,6 +35,17 @@ NODES = 4096
 BATCH = 50
 #: A Newton step so small is the last one.
 CONVERGED = 1e-8
+
+
+def shifted(apparent: Array, training: Array, test: Array, level: float) -> ConfidenceInterval:
+    """The interval of Noma and others: that of the apparent value, shifted by the optimism.
+
+    Its width is 0 if the apparent values are constant, such as the slope of a maximum likelihood fit.
+    """
+    tail = alpha_of(level) / 2.0
+    move = means(training - test)
+    ends = np.array([quantiles(column, [tail, 1.0 - tail]) for column in training.T]).reshape(-1, 2)
+    return ConfidenceInterval(ends[:, 0] - move, ends[:, 1] - move)
 
 
 class Many:

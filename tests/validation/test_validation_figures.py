@@ -11,13 +11,21 @@ from test_validate import X, Y, newton
 
 import calibrary as cal
 from calibrary import plots
-from calibrary.validation.corrections import of_errors, shifted
+from calibrary.validation.corrections import of_errors
 from paths import ROOT
 
 
 @pytest.fixture(scope="module")
 def found():
     return cal.validate(newton, X, Y, metrics=["bs", "calibration slope"], n_resamples=20, rng=0)
+
+
+@pytest.fixture(scope="module")
+def bench():
+    spec = importlib.util.spec_from_file_location("validate_benchmark", ROOT / "benchmarks" / "validate.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
 
 
 @pytest.mark.parametrize("kind", ["curve", "prediction", "calibration", "classification"])
@@ -54,12 +62,12 @@ def test_figures_need_bootstrap_refits_of_two_classes():
         plots.plot_validation(found, "pie")
 
 
-def test_the_interval_subtracts_the_quantiles_of_the_errors():
+def test_the_interval_subtracts_the_quantiles_of_the_errors(bench):
     """Of 39 errors at the level 0.95 the ends are the extremes: beyond each lies one in forty."""
     error = np.arange(39.0)[:, None]
     ends = of_errors(np.array([100.0]), error + 5.0, np.full((39, 1), 5.0), 0.95)
     assert (ends.low[0], ends.high[0]) == (62.0, 100.0)
-    moved = shifted(np.array([100.0]), error + 5.0, np.full((39, 1), 5.0), 0.95)
+    moved = bench.shifted(np.array([100.0]), error + 5.0, np.full((39, 1), 5.0), 0.95)
     assert moved.low[0] == pytest.approx(5.95 - 19.0)
 
 
@@ -92,11 +100,8 @@ def test_a_validation_takes_the_laws_of_its_metrics():
     assert laws == ["logit", "", "signal", "", "signal"]
 
 
-def test_intervals_hold_the_true_value_of_the_model():
+def test_intervals_hold_the_true_value_of_the_model(bench):
     """A small run of the benchmark; its stored counts are of a thousand samples for each size."""
-    spec = importlib.util.spec_from_file_location("validate_benchmark", ROOT / "benchmarks" / "validate.py")
-    bench = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(bench)
     rows = bench.coverage(40, 60, 2, "cpu", cells=((200, 3),))
     held = {row["measure"]: row["held"] for row in rows if row["method"] == "of errors"}
     assert all(n >= 31 for n in held.values()), held

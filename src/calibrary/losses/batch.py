@@ -99,6 +99,13 @@ class View:
         return replace(self, p=self.p.to(dtype), w=None if self.w is None else self.w.to(dtype))
 
 
+def walk(view: View) -> tuple[Tensor, Tensor]:
+    """Ascending confidences and the cumulative residuals up to each, both (V, N), in double precision."""
+    v = view.wide
+    c, order = v.c.sort(dim=1)
+    return c, (v.residual * v.weight).gather(1, order).cumsum(dim=1)
+
+
 def widest(device: torch.device) -> torch.dtype:
     """Double precision, except on Apple's GPUs, which have none."""
     return torch.float32 if device.type == "mps" else torch.float64

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from calibrary.base.errors import RefusedError, one_of, whole
 from calibrary.grouping import norm_order
-from calibrary.losses.batch import View
+from calibrary.losses.batch import View, walk
 from calibrary.losses.blocks import above, in_blocks, not_negative, ratio, safe_power, safe_root, step, summed
 from calibrary.losses.declare import LossKeywords, loss
 
@@ -59,8 +59,8 @@ def soft_binned_calibration_error(
     """
     if decay_factor is not None:
         tau = 1.0 / (math.log(above("decay_factor", decay_factor, 1.0)) * whole("n_bins", n_bins) ** 2)
-    bins = _SoftBins(whole("n_bins", n_bins), above("tau", tau, 0.0), 0.0)
-    return bins.error(view, view.c, view.label, norm_order(norm), label_binned)
+    n_bins, tau = whole("n_bins", n_bins), above("tau", tau, 0.0)
+    return _soft_binned(view, view.c, view.label, norm_order(norm), n_bins, tau, label_binned=label_binned)
 
 
 @loss("dece", combine=_class_norm(1), own_blocks=True)
@@ -113,8 +113,8 @@ def differentiable_calibration_error(
         s = above("sharpness", sharpness, 0.0)
         c = (torch.logsumexp(s * view.whole_p, dim=1) / s).clamp(max=1.0)[None]
     # the layer of ordered cut points is the same softmax at temperature 2 tau / B
-    bins = _SoftBins(whole("n_bins", n_bins), 2.0 * above("tau", tau, 0.0) / n_bins, eps)
-    return bins.error(view, c, label, norm_order(norm), False)
+    n_bins, tau = whole("n_bins", n_bins), 2.0 * above("tau", tau, 0.0) / n_bins
+    return _soft_binned(view, c, label, norm_order(norm), n_bins, tau, floor=eps, label_binned=False)
 
 
 @loss("rice")
@@ -127,7 +127,7 @@ def random_interval_calibration_error(view: View, *, width: float = 0.1, **commo
         Bin width, at most 1.
     """
     above("width", width, 0.0, 1.0)
-    return _of_every_position(*_walk(view), width) / (width * view.total)
+    return _of_every_position(*walk(view), width) / (width * view.total)
 
 
 @loss("sice")
@@ -145,7 +145,7 @@ def surrogate_interval_calibration_error(
     """
     if k_max is None:
         k_max = math.floor(-math.log2(above("eps", eps, 0.0, 2.0) / 2))
-    c, below = _walk(view)
+    c, below = walk(view)
     widths = [2.0**-k for k in range(whole("k_max", k_max, least=0) + 1)]
     errors = [_of_every_position(c, below, width) / (width * view.total) + width for width in widths]
     return torch.stack(errors).amin(dim=0)
@@ -154,44 +154,39 @@ def surrogate_interval_calibration_error(
 # -- soft bins --------------------------------------------------------------------------------------
 
 
-class _SoftBins:
-    """Soft bins: membership softmax_b(-(c - centre_b)^2 / tau), smoothed by ``floor``."""
+def _soft_binned(
+    view: View, c: Tensor, label: Tensor, p: float, n_bins: int, tau: float, *, floor: float = 0.0, label_binned: bool
+) -> Tensor:
+    """Norm of the gaps of soft bins, (V,): membership softmax_b(-(c - centre_b)^2 / tau), smoothed by ``floor``."""
+    rows, w = step(4 * n_bins * len(c), c.device), view.weight[None]
+    center = (torch.arange(n_bins, dtype=c.dtype, device=c.device) + 0.5) / n_bins
 
-    def __init__(self, n_bins: int, tau: float, floor: float) -> None:
-        self.n_bins, self.tau, self.floor = n_bins, tau, floor
+    def membership(c: Tensor, w: Tensor) -> Tensor:
+        u = torch.softmax(-((c[..., None] - center) ** 2) / tau, dim=-1)
+        if floor:
+            u = (u + floor) / (1.0 + (n_bins + 1) * floor)
+        return u * w[..., None]  # (V, N, B)
 
-    def membership(self, c: Tensor, w: Tensor) -> Tensor:
-        """Weighted memberships (V, N, B)."""
-        center = (torch.arange(self.n_bins, dtype=c.dtype, device=c.device) + 0.5) / self.n_bins
-        u = torch.softmax(-((c[..., None] - center) ** 2) / self.tau, dim=-1)
-        if self.floor:
-            u = (u + self.floor) / (1.0 + (self.n_bins + 1) * self.floor)
-        return u * w[..., None]
+    def sums(c: Tensor, label: Tensor, w: Tensor) -> Tensor:
+        u = membership(c, w)
+        of_residual, of_label = ((x[..., None] * u).sum(dim=1) for x in (label - c, label))
+        return torch.stack([u.sum(dim=1), of_residual, of_label])
 
-    def error(self, view: View, c: Tensor, label: Tensor, p: float, label_binned: bool) -> Tensor:
-        """Norm over the bins of their gaps, (V,)."""
-        rows, w = step(4 * self.n_bins * len(c), c.device), view.weight[None]
+    mass, gap, positives = summed(sums, rows, c, label, w)
+    share = mass / view.total
+    if not label_binned:
+        return _norm(ratio(gap.abs(), mass), share, p)
+    mean = ratio(positives, mass)
 
-        def sums(c: Tensor, label: Tensor, w: Tensor) -> Tensor:
-            u = self.membership(c, w)
-            of_residual, of_label = ((x[..., None] * u).sum(dim=1) for x in (label - c, label))
-            return torch.stack([u.sum(dim=1), of_residual, of_label])
+    def spread(c: Tensor, w: Tensor) -> Tensor:
+        off = (mean[:, None] - c[..., None]).abs()
+        u = membership(c, w)
+        if p == math.inf:
+            return torch.where(u > 0, off, 0.0).amax(dim=(1, 2))
+        return (u * safe_power(off, p)).sum(dim=(1, 2))
 
-        mass, gap, positives = summed(sums, rows, c, label, w)
-        share = mass / view.total
-        if not label_binned:
-            return _norm(ratio(gap.abs(), mass), share, p)
-        mean = ratio(positives, mass)
-
-        def spread(c: Tensor, w: Tensor) -> Tensor:
-            off = (mean[:, None] - c[..., None]).abs()
-            u = self.membership(c, w)
-            if p == math.inf:
-                return torch.where(u > 0, off, 0.0).amax(dim=(1, 2))
-            return (u * safe_power(off, p)).sum(dim=(1, 2))
-
-        values = torch.stack(in_blocks(spread, rows, c, w))
-        return values.amax(dim=0) if p == math.inf else safe_root(values.sum(dim=0) / mass.sum(dim=1), p)
+    values = torch.stack(in_blocks(spread, rows, c, w))
+    return values.amax(dim=0) if p == math.inf else safe_root(values.sum(dim=0) / mass.sum(dim=1), p)
 
 
 def _norm(values: Tensor, share: Tensor, p: float) -> Tensor:
@@ -216,17 +211,9 @@ def _needs_top_label(view: View, what: str) -> None:
 # -- bins at every position --------------------------------------------------------------------------
 
 
-def _walk(view: View) -> tuple[Tensor, Tensor]:
-    """Ascending confidences (V, N), and cumulative residuals of the first 0, 1, ..., N of them, (V, N + 1)."""
-    v = view.wide
-    c, order = v.c.sort(dim=1)
-    step = (v.residual * v.weight).gather(1, order)
-    return c, torch.nn.functional.pad(step.cumsum(dim=1), (1, 0))
-
-
 def _of_every_position(c: Tensor, below: Tensor, width: float) -> Tensor:
     """Integral over t of |sum of the residuals in [t, t + width)|, which is constant between events."""
-    n = c.shape[1]
+    n, below = c.shape[1], torch.nn.functional.pad(below, (1, 0))
     events, order = torch.cat([c - width, c], dim=1).sort(dim=1)  # a row enters, a row leaves
     entered = (order < n).cumsum(dim=1)
     left = torch.arange(1, 2 * n + 1, device=c.device) - entered

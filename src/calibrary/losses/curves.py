@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from calibrary.base.errors import RefusedError, one_of
-from calibrary.losses.batch import View
+from calibrary.losses.batch import View, walk
 from calibrary.losses.blocks import above, positive, ratio, safe_power, safe_root, step, summed
 from calibrary.losses.declare import LossKeywords, loss
 from calibrary.losses.nodes import FEW_ROWS, ORDER, Nodes, last_of_ties
@@ -150,8 +150,8 @@ def kuiper_calibration_error(view: View, **common: Unpack[LossKeywords]) -> Tens
 
     Where two scores change places the value jumps by at most 1/N, which the gradient ignores.
     """
-    walk = _walk(view)[1]
-    return walk.amax(dim=1).clamp(min=0.0) - walk.amin(dim=1).clamp(max=0.0)
+    gap = _walk(view)[1]
+    return gap.amax(dim=1).clamp(min=0.0) - gap.amin(dim=1).clamp(max=0.0)
 
 
 @loss("atb")
@@ -176,9 +176,9 @@ def averaged_two_bin_error(
         raise RefusedError(f"norm={norm!r} must be a finite number of at least 1")
     if debias and norm != 2:
         raise RefusedError(f"debias=True is for norm=2, and norm={norm!r}: leave one of them out")
-    c, walk = _walk(view)
+    c, reached = _walk(view)
     gap = pad(c, (0, 1), value=1.0) - pad(c, (1, 0))
-    a = pad(walk, (1, 0))
+    a = pad(reached, (1, 0))
     rest = a[:, -1:] - a
     value = (gap * (safe_power(a.abs(), norm) + safe_power(rest.abs(), norm))).sum(dim=1)
     if debias:
@@ -188,7 +188,5 @@ def averaged_two_bin_error(
 
 def _walk(view: View) -> tuple[Tensor, Tensor]:
     """Ascending confidences and the cumulative residuals up to each, evaluated after the last of equal ones."""
-    v = view.wide
-    c, order = v.c.sort(dim=1)
-    walk = (v.residual * v.weight).gather(1, order).cumsum(dim=1) / v.total
-    return c, walk.gather(1, last_of_ties(c))
+    c, cumulative = walk(view)
+    return c, (cumulative / view.wide.total).gather(1, last_of_ties(c))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from calibrary.base.errors import RefusedError, suggest
@@ -13,28 +14,11 @@ from calibrary.maps.prior_shift import PriorShift
 
 #: Every map that can be applied to new predictions, simplest first. The other maps of :mod:`calibrary.maps` (local
 #: regressions, which are undefined beyond the fitted data) are for plots only.
-NAMES = {
-    "temperature": "temperature scaling",
-    "prevalence": "a prevalence offset",
-    "bias_temperature": "temperature scaling with class biases",
-    "ensemble_temperature": "ensemble temperature scaling",
-    "vector": "vector scaling",
-    "platt": "Platt scaling",
-    "beta": "beta calibration",
-    "rcs": "a spline of the log odds",
-    "structured_matrix": "structured matrix scaling",
-    "dirichlet": "Dirichlet calibration",
-    "matrix": "matrix scaling",
-    "multinomial_spline": "a multinomial spline",
-    "pl3": "a piecewise linear map of the log odds",
-    "pl": "a piecewise linear map",
-    "isotonic": "isotonic regression",
-    "venn_abers": "Venn-Abers calibration",
-    "cross_venn_abers": "cross Venn-Abers calibration",
-    "bins": "histogram binning",
-}
-#: The maps that "auto" tries for one probability, and for several classes. With more rows than this, Venn-Abers is left
-#: out, because its two fits agree with each other and with isotonic regression.
+NAMES = dict(
+    line.split(": ", 1) for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
+)
+#: The maps that "auto" tries for one probability, and for several classes. With more rows than this, Venn-Abers, the
+#: last one, is left out, because its two fits agree with each other and with isotonic regression.
 VENN_ABERS_ROWS = 2_000
 BINARY = ("temperature", "prevalence", "platt", "beta", "rcs", "isotonic", "venn_abers")
 SEVERAL = ("temperature", "bias_temperature", "platt", "beta", "isotonic")
@@ -78,7 +62,8 @@ def candidate(map: Any, n_classes: int) -> CandidateMap:
 def candidates(maps: Any, n_classes: int, n_rows: int = 0) -> list[CandidateMap]:
     """The requested maps, simplest first; "auto" is a list of maps."""
     if isinstance(maps, str):
-        maps = [maps] if maps != "auto" else _usual(n_classes, n_rows)
+        usual = SEVERAL if n_classes > 2 else BINARY if n_rows <= VENN_ABERS_ROWS else BINARY[:-1]
+        maps = usual if maps == "auto" else [maps]
     elif not isinstance(maps, Iterable):
         maps = [maps]
     found = [candidate(map, n_classes) for map in maps]
@@ -92,12 +77,6 @@ def candidates(maps: Any, n_classes: int, n_rows: int = 0) -> list[CandidateMap]
     return sorted(
         found, key=lambda c: -1 if c.word in SPOKEN else order.index(c.word) if c.word in order else len(order)
     )
-
-
-def _usual(n_classes: int, n_rows: int) -> tuple[str, ...]:
-    if n_classes > 2:
-        return SEVERAL
-    return BINARY if n_rows <= VENN_ABERS_ROWS else tuple(word for word in BINARY if word != "venn_abers")
 
 
 def map_name(map: str) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, flag
 from calibrary.base.numbers import percent
-from calibrary.data import Data, is_data
+from calibrary.data import is_data
 from calibrary.data.asked import check_asked, check_type
 from calibrary.data.checks import Array, are_probabilities, as_array
 from calibrary.data.identity import refuse_misaligned
@@ -285,7 +285,7 @@ class Recalibrator:
         """The recalibrated probabilities, in the shape of the input; matched detections with their new scores."""
         X, names = self._apart(X, by)
         if is_data(X):
-            return X.with_probability(self._mapped(self._stated(X), names))
+            return X.with_probability(self._mapped(self._checked(X), names))
         given = np.shape(X) if isinstance(X, list | tuple) else as_array(X, "p").shape
         q = self._mapped(self._checked(X), names)
         if len(given) == 2 and q.ndim == 1:
@@ -339,7 +339,7 @@ class Recalibrator:
     def predict_proba(self, X: Any, *, by: Any = None) -> Array:
         """The recalibrated probabilities, one column for each of ``classes_``."""
         X, names = self._apart(X, by)
-        q = self._mapped(self._stated(X) if is_data(X) else self._checked(X), names)
+        q = self._mapped(self._checked(X), names)
         return np.column_stack([1.0 - q, q]) if q.ndim == 1 else q
 
     def predict(self, X: Any, *, by: Any = None) -> NDArray[Any]:
@@ -351,16 +351,12 @@ class Recalibrator:
         """Fit the map and recalibrate the same rows, for inspection only, not for testing the map."""
         return self.fit(X, y, sample_weight, by=by).transform(X, by=by)
 
-    def _stated(self, X: Data) -> Array:
-        """The probabilities of checked data: one column for two classes."""
-        self._require_columns(1 if X.probability.ndim == 1 else X.probability.shape[1])
-        return X.probability[:, 1] if X.probability.ndim == 2 and X.probability.shape[1] == 2 else X.probability
-
     def _checked(self, X: Any) -> Array:
         """Checked probabilities of the classes to which the map was fitted: one column for two classes."""
         self._require_fit()
-        self._refuse_other_columns(column_names(X))
-        p = probabilities(X, logits=self.logits)
+        if not is_data(X):
+            self._refuse_other_columns(column_names(X))
+        p = X.probability if is_data(X) else probabilities(X, logits=self.logits)
         self._require_columns(1 if p.ndim == 1 else p.shape[1])
         return np.ascontiguousarray(p[:, 1]) if p.ndim == 2 and p.shape[1] == 2 else p
 
@@ -403,22 +399,23 @@ class Recalibrator:
         self, X: Any, y: Any = None, sample_weight: Any = None, *, units: Any = None, n_bins: int = 15, by: Any = None
     ) -> MapGain:
         """Test the map on rows to which it was not fitted: score and ECE before and after, with standard error."""
-        refuse_misaligned(p=X, y=y, sample_weight=sample_weight, units=units, by=by)
-        X, names = self._apart(X, by)
-        p = in_units(self._new_rows(X, y, sample_weight), X, units)
-        word, end = self.map_, self.fitted_map_.end or end_of(p, self.ends)
-        q = self._mapped(p.probability, None if names is None else p.align(names, "by"))
-        entry = row_score(self.scoring)
+        p, q = self._recalibrated(X, y, sample_weight, units, by)
+        word, entry = self.map_, row_score(self.scoring)
+        end = self.fitted_map_.end or end_of(p, self.ends)
         before = Before.of(p, entry, end, n_bins, _weight_type(p))
         return before.against(word, NAMES.get(word, word), q, row_scores(entry, p, q))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, by: Any = None) -> float:
         """Minus the mean score (log loss by default) of the recalibrated rows, so that higher is better."""
-        refuse_misaligned(p=X, y=y, sample_weight=sample_weight, by=by)
-        X, names = self._apart(X, by)
-        p = self._new_rows(X, y, sample_weight)
-        q = self._mapped(p.probability, None if names is None else p.align(names, "by"))
+        p, q = self._recalibrated(X, y, sample_weight, None, by)
         return -float(p.mean(row_scores(row_score(self.scoring), p, q)))
+
+    def _recalibrated(self, X: Any, y: Any, sample_weight: Any, units: Any, by: Any) -> tuple[Predictions, Array]:
+        """New rows in their units, and their recalibrated probabilities."""
+        refuse_misaligned(p=X, y=y, sample_weight=sample_weight, units=units, by=by)
+        X, names = self._apart(X, by)
+        p = in_units(self._new_rows(X, y, sample_weight), X, units)
+        return p, self._mapped(p.probability, None if names is None else p.align(names, "by"))
 
     def _new_rows(self, X: Any, y: Any, sample_weight: Any) -> Predictions:
         """Checked rows with the classes of the fit; the rows of the fit itself are refused."""

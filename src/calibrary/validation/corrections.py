@@ -153,17 +153,6 @@ def _tails(errors: Array, tail: float) -> Array:
     return quantiles(known, [rank, 1.0 - rank])
 
 
-def shifted(apparent: Array, training: Array, test: Array, level: float) -> ConfidenceInterval:
-    """The interval of Noma and others: that of the apparent value, shifted by the optimism.
-
-    Its width is 0 if the apparent values are constant, such as the slope of a maximum likelihood fit.
-    """
-    tail = alpha_of(level) / 2.0
-    move = means(training - test)
-    ends = np.array([quantiles(column, [tail, 1.0 - tail]) for column in training.T]).reshape(-1, 2)
-    return ConfidenceInterval(ends[:, 0] - move, ends[:, 1] - move)
-
-
 # -- summaries of all refits -------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from calibrary.base.markup import html_table
@@ -20,21 +21,9 @@ class TripodItem(NamedTuple):
 
 
 #: The items that a validation or a report may answer, with their questions.
-ASKED = {
-    "10": "how many rows there are, and whether they suffice",
-    "11": "how missing data were handled",
-    "12a": "how the data were used to develop and to evaluate the model",
-    "12c": "type of model, and the method of internal validation",
-    "12d": "whether and how differences between clusters, such as sites, were handled and measured",
-    "12e": "measures of performance and why they were chosen",
-    "12f": "updating of the model, such as recalibration, that followed from its evaluation",
-    "12g": "how the predictions that were evaluated were computed",
-    "16": "differences between the data of development and of evaluation",
-    "21": "number of rows and of events in each analysis",
-    "23a": "performance with intervals, also in key subgroups",
-    "23b": "differences of performance between units or sites",
-    "24": "results of updating the model",
-}
+ASKED = dict(
+    line.split(": ", 1) for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
+)
 
 
 @dataclass(frozen=True)
