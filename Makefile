@@ -27,7 +27,7 @@ TORCH_TESTS := $(filter-out $(COMMON),$(shell grep -rlE 'importorskip..(torch|ca
 help:
 	@echo "make demo          evaluate the embedded data and write demo/report.html"
 	@echo "make test          run the tests; make test ROOM=core runs those of the core, ROOM=plots those of one room"
-	@echo "make test-quick    run a part of them in about two minutes, for people who change things"
+	@echo "make test-quick    run a part of them in about one minute, with every test of a metric that you change"
 	@echo "make test-torch    run the tests that need PyTorch"
 	@echo "make test-plain    run golden values and common tests without numba"
 	@echo "make lint          check style, types and the direction of imports"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import inspect
 import os
 import re
 import subprocess
@@ -24,18 +25,24 @@ from paths import ROOT, TESTS
 # compiled files are kept even where the environment says otherwise: hundreds of tests start a process of their own
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# the workers share the cores: threads of OpenMP for each of them only wait for each other
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 _SKIPPED = pytest.StashKey()
+#: Where the tests of single metrics are.
+METRICS = TESTS / "metrics"
 #: What --quick leaves out: rooms and files that take minutes.
 _LONG = (
     "application/", "browser/", "cli/", "integrations/", "plots/", "reporting/", "scale/", "secondorder/",
-    "shift/", "study/", "validation/", "test_bare.py", "test_benchmarks.py", "test_compare_errors.py",
-    "test_crossfit.py", "test_curve.py", "test_door.py", "test_fuzz.py", "test_fuzz_doors.py", "test_fuzz_oracle.py",
-    "test_honest_band.py", "test_import.py", "test_intervals_agree.py", "test_inversion.py",
-    "test_kernel_vector.py", "test_language_report.py", "test_metric_claims.py", "test_multiplicity.py",
-    "test_names.py", "test_names_of_curves.py", "test_numerics_beta_kernel.py", "test_sequential.py",
-    "test_site.py", "test_skce_tests.py", "test_surroundings.py", "test_t_cal.py", "test_threads.py",
-    "test_words.py",
+    "shift/", "study/", "validation/", "test_action.py", "test_anytime.py", "test_bare.py", "test_benchmarks.py",
+    "test_cells.py", "test_compare_errors.py", "test_constructs.py", "test_crossfit.py", "test_curve.py",
+    "test_door.py", "test_fuzz.py", "test_fuzz_doors.py", "test_fuzz_oracle.py", "test_honest_band.py",
+    "test_import.py", "test_intervals_agree.py", "test_inversion.py", "test_kernel_vector.py",
+    "test_language_report.py", "test_large.py", "test_log_attacks.py", "test_metric_claims.py",
+    "test_multiplicity.py", "test_names.py", "test_names_of_curves.py", "test_numerics_beta_kernel.py",
+    "test_numerics_loess.py", "test_numerics_sketch.py", "test_plain.py", "test_pooled.py", "test_precision.py",
+    "test_refusals.py", "test_sequential.py", "test_site.py", "test_skce_tests.py", "test_space.py",
+    "test_surroundings.py", "test_t_cal.py", "test_threads.py", "test_words.py",
 )  # fmt: skip
 
 #: No tests: calls for type checkers (some would need files or more rows), and files that pytest itself imports.
@@ -115,11 +122,13 @@ def pytest_collect_file(file_path):
 
 
 def pytest_ignore_collect(collection_path, config):
-    if config.getoption("--quick") and any(part in collection_path.as_posix() for part in _LONG):
-        return True  # not even imported
-    return None  # as pytest decides
+    if not config.getoption("--quick") or not any(part in collection_path.as_posix() for part in _LONG):
+        return None  # as pytest decides
+    mine = METRICS in collection_path.parents and collection_path.is_file()
+    return not (mine and _names_of_changed() & _words_of(collection_path.read_text(encoding="utf-8")))  # not imported
 
 
+@functools.cache
 def _changed_metrics():
     """The ids of the metrics whose file or card differs from the last commit."""
     told = subprocess.run(
@@ -131,10 +140,23 @@ def _changed_metrics():
     return {id for id, home in homes.items() if {Path(home), cards / f"{id}.toml"} & changed}
 
 
+def _names_of_changed():
+    """The ids and the functions of the changed metrics."""
+    changed = _changed_metrics()
+    return changed | {FUNCTIONS[id].__name__ for id in changed}
+
+
+def _words_of(text):
+    return set(re.findall(r"\w+", text))
+
+
 def _words(item):
-    """What the parameters of a test name: ids of metrics among others."""
+    """What the parameters of a test name, ids of metrics among others; of a test of metrics also what it calls."""
     given = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return {str(getattr(value, "id", value)) for value in given} | set(re.findall(r"\w+", item.path.stem))
+    found = {str(getattr(value, "id", value)) for value in given} | _words_of(item.path.stem)
+    if METRICS in item.path.parents and hasattr(item, "function"):
+        found |= _words_of(inspect.getsource(inspect.unwrap(item.function)))
+    return found
 
 
 def pytest_collection_modifyitems(config, items):
@@ -144,8 +166,8 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         of_one_test[item.path, getattr(item, "originalname", item.name)].append(item)
     kept = {item for same in of_one_test.values() for item in (same[0], same[-1])}
-    changed = _changed_metrics()
-    kept |= {item for item in items if changed & _words(item)}
+    changed = _names_of_changed()
+    kept |= {item for item in items if changed and changed & _words(item)}
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
 

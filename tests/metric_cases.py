@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,12 @@ def binary(n=90, seed=0, decimals=2):
 
 
 def multi(n=90, k=4, seed=0):
+    y, p = _multi(n, k, seed)
+    return y.copy(), p.copy()
+
+
+@functools.cache
+def _multi(n, k, seed):
     rng = np.random.default_rng(seed)
     p = np.round(rng.dirichlet(np.ones(k), n), 3)
     p[:, -1] = 1 - p[:, :-1].sum(axis=1)

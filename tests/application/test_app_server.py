@@ -337,7 +337,7 @@ def test_closing_the_tab_does_not_stop_a_report(app, file):
 # -- the end ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_behind(tmp_path, how):
     app = Visitor(tmp_path).enter()
     (private,) = app.private

@@ -16,7 +16,7 @@ import pytest
 
 import calibrary as cal
 from calibrary.public import PUBLIC
-from each import each
+from each import each, each_of_id
 from metric_cases import ENTRIES, binary, detections, extra, multi, quiet
 
 pd = pytest.importorskip("pandas")
@@ -225,7 +225,7 @@ def called(name, **changed):
     return call.function(**{**call.arrays, **changed}, **call.others)
 
 
-@each(CALLS)
+@each_of_id([(name,) for name in CALLS])
 def test_one_index_for_all_arrays_changes_nothing(name):
     indexed = called(name, **{k: named(v) for k, v in CALLS[name].arrays.items()})
     assert shown(indexed) == shown(called(name))

@@ -21,7 +21,7 @@ from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
 from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.draw import generator
 from calibrary.question import Question
-from each import amount
+from each import FULL, amount
 
 DECLARED = {e.id: e.replicate for e in cal.catalogue.values() if e.replicate is not None}
 ROW_MEANS = [
@@ -123,18 +123,23 @@ def test_the_path_is_there_for_plain_predictions(id, relabels):
     assert any(answered) == (relabels or not labels_only(id))
 
 
-@pytest.mark.parametrize("k", [2, 4])
-@pytest.mark.parametrize("weighted", [False, True])
+BLOCKS = [("ece", {}), ("ece", {"norm": 2}), ("mce", {}), ("ecce_mad", {}), ("ecce_r", {}), ("ece", {"closed": "left"})]
+CLASSES_IN_BLOCKS = [
+    *BLOCKS, ("ece", {"lens": "class-wise"}), ("ece", {"lens": "class-wise", "average": "max", "norm": 2}),
+    ("ecce_mad", {"lens": "class-wise", "average": [1, 2, 3, 4]}),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("id", "options"),
+    ("id", "options", "k", "weighted"),
     [
-        ("ece", {}), ("ece", {"norm": 2}), ("mce", {}), ("ecce_mad", {}), ("ecce_r", {}), ("ece", {"closed": "left"}),
-        ("ece", {"lens": "class-wise"}), ("ece", {"lens": "class-wise", "average": "max", "norm": 2}),
-        ("ecce_mad", {"lens": "class-wise", "average": [1, 2, 3, 4]}),
+        (id, options, k, weighted)
+        for k, tried in ((2, BLOCKS), (4, CLASSES_IN_BLOCKS))
+        for i, (id, options) in enumerate(tried)
+        for weighted in ((False, True) if FULL else (i % 2 == k // 4,))
     ],
-)  # fmt: skip
-def test_replicates_read_in_blocks_are_those_read_one_by_one(id, options, weighted, k):
-    options = options if k > 2 else {name: x for name, x in options.items() if name not in ("lens", "average")}
+)
+def test_replicates_read_in_blocks_are_those_read_one_by_one(id, options, k, weighted):
     rng = np.random.default_rng(3)
     p = rng.dirichlet(np.ones(k), 70).round(2)
     p[:, -1] = 1 - p[:, :-1].sum(axis=1)

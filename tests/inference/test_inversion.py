@@ -302,18 +302,18 @@ def test_coverage_of_ece(slope, shift):
 
 def test_intervals_shrink_with_the_rows_however_many():
     c = np.linspace(0.02, 0.98, 300)
-    q = expit(0.8 * logit(c))
+    q, draws = expit(0.8 * logit(c)), amount(99, 199)
     for copies in (1e3, 1e6):
         w = np.rint(copies * np.concatenate([q, 1 - q]))
         y, both = np.repeat([1, 0], len(c)), np.tile(c, 2)
-        found = cal.interval("ece", y, both, sample_weight=w, n_resamples=199, rng=0)
+        found = cal.interval("ece", y, both, sample_weight=w, n_resamples=draws, rng=0)
         truth = cal.compute("ece", y, both, sample_weight=w)
         assert found.method == "inversion"
         assert found.low < truth < found.high
         # two-sided 95% of a nearly normal reading is 3.9 spreads wide; the hull of two lines is a little more
         assert 3.0 * found.draws.std() < found.high - found.low < 6.0 * found.draws.std()
         other = expit(0.95 * logit(both))
-        difference = cal.compare("ece", y, both, other, sample_weight=w, n_resamples=199, rng=0)
+        difference = cal.compare("ece", y, both, other, sample_weight=w, n_resamples=draws, rng=0)
         assert difference.high - difference.low < 12.0 * found.draws.std()
 
 

@@ -6,6 +6,7 @@ These tests run for all entries of the catalogue; exceptions are declared in the
 from __future__ import annotations
 
 import doctest
+import functools
 import inspect
 import math
 import warnings
@@ -41,6 +42,16 @@ def problems(entry):
     y, p = multi()
     if entry.default_lens != "binary" and entry.data_type == "predictions":
         yield y, p, rows_for_classes(entry, extra(entry, 90), p)
+
+
+def solved(entry):
+    """The problems, each with the value of the metric, which is computed once for all tests of this file."""
+    return zip(problems(entry), _values(entry), strict=True)
+
+
+@functools.cache
+def _values(entry):
+    return [entry(y, p, **kw) for y, p, kw in problems(entry)]
 
 
 # -- the catalogue -----------------------------------------------------------------------------------
@@ -134,9 +145,9 @@ def test_near_misses_are_suggested():
 def test_row_order_changes_nothing(entry):
     if not entry.order_free:
         pytest.skip(f"does not apply: {entry.order_note}")
-    for y, p, kw in problems(entry):
+    for (y, p, kw), value in solved(entry):
         i = np.random.default_rng(5).permutation(len(y))
-        same(entry(y[i], p[i], **rows(kw, i)), entry(y, p, **kw))
+        same(entry(y[i], p[i], **rows(kw, i)), value)
 
 
 @quiet
@@ -171,18 +182,18 @@ def test_unit_weights_change_nothing(entry):
         with pytest.raises(ValueError, match="sample_weight"):
             entry(y, p, sample_weight=np.full(len(y), 2.0), **extra(entry, len(y)))
         return
-    for y, p, kw in problems(entry):
-        same(entry(y, p, sample_weight=np.ones(len(y)), **kw), entry(y, p, **kw))
+    for (y, p, kw), value in solved(entry):
+        same(entry(y, p, sample_weight=np.ones(len(y)), **kw), value)
 
 
 @quiet
 @every_metric
 def test_a_predictions_object_gives_the_same_number_as_arrays(entry):
-    for y, p, kw in problems(entry):
+    for (y, p, kw), value in solved(entry):
         if entry.data_type == "matches":
-            same(entry(cal.matched_detections(y, p, **kw)), entry(y, p, **kw))
+            same(entry(cal.matched_detections(y, p, **kw)), value)
         else:
-            same(entry(cal.predictions(y, p), **kw), entry(y, p, **kw))
+            same(entry(cal.predictions(y, p), **kw), value)
 
 
 @quiet
@@ -195,11 +206,7 @@ def test_two_columns_are_the_binary_problem(entry):
         if "consistency" in kw
         else kw
     )
-    same(entry(y, np.column_stack([1 - c, c]), **kw2), entry(y, c, **kw))
-
-
-def _float32_exact(p):
-    return p.astype(np.float32).astype(np.float64)
+    same(entry(y, np.column_stack([1 - c, c]), **kw2), _values(entry)[0])
 
 
 CONTAINERS = {
@@ -227,20 +234,32 @@ def test_every_container_gives_the_same_number(container):
     take()
 
 
+def words(y):
+    return np.where(y == 1, "yes", "no")
+
+
+#: Other types of the same labels and probabilities, which single precision holds exactly.
+TYPES = {
+    "float32": lambda y, c: (y, c.astype(np.float32), {}),
+    "bool": lambda y, c: (y.astype(bool), c, {}),
+    "float": lambda y, c: (y.astype(float), c, {}),
+    "uint8": lambda y, c: (y.astype(np.uint8), c, {}),
+    "pos_label": lambda y, c: (words(y), c, {"pos_label": "yes"}),
+    "labels": lambda y, c: (words(y).tolist(), c, {"labels": ["no", "yes"]}),
+}
+
+
 @quiet
 @every_classifier
 def test_label_types_and_float32_give_the_same_number(entry):
+    # all of them with one metric for each way through the door, and with every other metric one, which its id chooses
     y, c = binary(60)
-    c = _float32_exact(c)
+    c = c.astype(np.float32).astype(np.float64)
     kw = extra(entry, len(y))
     want = entry(y, c, **kw)
-    same(entry(y, c.astype(np.float32), **kw), want)
-    same(entry(y.astype(bool), c, **kw), want)
-    same(entry(y.astype(float), c, **kw), want)
-    same(entry(y.astype(np.uint8), c, **kw), want)
-    words = np.where(y == 1, "yes", "no")
-    same(entry(words, c, pos_label="yes", **kw), want)
-    same(entry(words.tolist(), c, labels=["no", "yes"], **kw), want)
+    for kind in TYPES if entry in ALL_CASES or FULL else [turn(entry.id, TYPES)]:
+        y_true, y_prob, named = TYPES[kind](y, c)
+        same(entry(y_true, y_prob, **named, **kw), want)
 
 
 @quiet

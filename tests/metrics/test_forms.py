@@ -51,7 +51,7 @@ shapes = {
     "decimals": st.sampled_from([1, 2, 16]),
     "certain": st.booleans(),
 }
-check = settings(max_examples=amount(8, 25), deadline=None)
+check = settings(max_examples=amount(5, 25), deadline=None)
 quiet = pytest.mark.filterwarnings("ignore")
 
 

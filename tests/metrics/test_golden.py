@@ -1,4 +1,4 @@
-"""Every golden value, one test per metric and data set."""
+"""Every golden value, one test for each metric."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 import warnings
 
 import calibrary as cal
-from each import each
+from each import each_of_id
 from golden import assert_close, call, entries
 
 FAMILIES = ("point", "cumulative", "bins_a", "bins_b", "kernel", "curve", "detection")
@@ -22,11 +22,11 @@ def _cases():
         run = [e for e in entries(family) if e["kind"] != "part"]
         key = lambda e: (e["id"], e["kind"], _name(e))  # noqa: E731
         for (id, kind, data), group in itertools.groupby(sorted(run, key=key), key):
-            yield f"{family}-{id}-{kind}-{data}", list(group)
+            yield id, f"{family}-{kind}-{data}", list(group)
 
 
-@each(_cases(), name=lambda case: case[0])
-def test_value_equals_the_golden_one(name, group):
+@each_of_id(_cases())
+def test_value_equals_the_golden_one(id, name, group):
     for entry in group:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cal.CalibrationWarning)

@@ -80,9 +80,9 @@ def test_pictures_from_many_threads_leave_the_settings_of_matplotlib():
 
     before = dict(mpl.rcParams)
     with ThreadPoolExecutor(6) as pool:
-        together = list(pool.map(drawn, range(18)))
+        together = list(pool.map(drawn, range(12)))
     assert dict(mpl.rcParams) == before
-    assert together == [drawn(width) for width in range(18)]
+    assert together == [drawn(width) for width in range(12)]
 
 
 # -- processes --------------------------------------------------------------------------------------

@@ -168,9 +168,12 @@ def _hidden_by_a_comprehension(module: ast.AST) -> set[str]:
     for function in (n for n in ast.walk(module) if isinstance(n, ast.FunctionDef)):
         inner = [c for c in ast.walk(function) if isinstance(c, ast.GeneratorExp | _INLINED)]
         targets = {c: set().union(*(_names(g.target, ast.Store) for g in c.generators)) for c in inner}
+        hidden = {n.id for c in inner if isinstance(c, _INLINED) for n in targets[c]} & set(dir(builtins))
+        if not hidden:
+            continue
         own = {n.id for n in _names(function, ast.Store).difference(*targets.values())}
         own |= {n.arg for n in ast.walk(function) if isinstance(n, ast.arg)}
-        for name in {n.id for c in inner if isinstance(c, _INLINED) for n in targets[c]} & set(dir(builtins)) - own:
+        for name in hidden - own:
             within = (_names(c, ast.Load) for c in inner if name in {n.id for n in targets[c]})
             found |= {n.id for n in _names(function, ast.Load).difference(*within) if n.id == name}
     return found
@@ -181,4 +184,4 @@ def test_a_comprehension_hides_no_name_of_python_that_its_function_reads():
     bad = "def f(x, ids):\n    top = [id for id in ids]\n    return top, {id(r): r for r in x}"
     assert _hidden_by_a_comprehension(ast.parse(bad)) == {"id"}
     for path in sources.SRC.rglob("*.py"):
-        assert not _hidden_by_a_comprehension(ast.parse(path.read_text(encoding="utf-8"))), path
+        assert not _hidden_by_a_comprehension(sources.nodes(path)[0]), path

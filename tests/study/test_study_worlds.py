@@ -19,6 +19,7 @@ from calibrary.study.panel import Number, binary_panel, left_out, studied
 from calibrary.study.presets import PRESETS, Preset, Size
 from calibrary.study.runs import StudyPlan
 from calibrary.study.shards import Job, Shard, draw_shard
+from each import amount
 from paths import ROOT
 
 CURVES = ("calibrated", "temperature 0.4", "shift +0.4")
@@ -279,7 +280,7 @@ def test_objectives_and_sweep():
     assert study.least_at_one(swept["smece"]["wide"])
     assert sorted(swept["smece"]["wide"]) == [0.5, 0.9, 1.0, 1.5]
     assert not study.least_at_one(swept["bs"]["wide"])  # which falls as labels grow surer
-    found = study.objectives(["beta", "platt"], worlds=TINY.worlds, n=300, draws=2)
+    found = study.objectives(["beta", "platt"], worlds=TINY.worlds[: amount(3, 6)], n=300, draws=2)
     assert 0 < found["beta"].diagram < 0.1
     assert found["platt"].ranking > 0.5
 
@@ -296,7 +297,7 @@ def test_mine_tells_what_a_metric_is_worth_here():
     assert found.l1 == pytest.approx(study.World("wide", "temperature 0.4").truth().l1, abs=0.05)
     assert "ece" in str(found)
     many = study.ClassWorld(4, 1.5).sample(300, rng=0)
-    assert study.mine(*many, metrics="ece", draws=5).n == 300
+    assert study.mine(*many, metrics="ece", draws=amount(2, 5)).n == 300
 
 
 # -- what is stored ----------------------------------------------------------------------------------
