@@ -16,25 +16,29 @@ Indices = NDArray[np.intp]
 
 
 @jit(fastmath={"contract"})
+def add_powers(m: Array, row: int, z: float, v: float) -> None:
+    """Add v z^k to ``m[row, k]``."""
+    z2 = z * z
+    z4 = z2 * z2
+    vz = v * z
+    v8, v2, vz2 = v * z4 * z4, v * z2, vz * z2
+    m[row, 0] += v
+    m[row, 1] += vz
+    m[row, 2] += v2
+    m[row, 3] += vz2
+    m[row, 4] += v * z4
+    m[row, 5] += vz * z4
+    m[row, 6] += v2 * z4
+    m[row, 7] += vz2 * z4
+    m[row, 8] += v8
+    m[row, 9] += v8 * z
+
+
+@jit(fastmath={"contract"})
 def add_moments(cell: Indices, position: Array, a: Array, m: Array) -> None:
     """Add a f^k of every point to ``m[cell, k]``, f its position in the cell."""
     for i in range(len(cell)):
-        g, f, v = cell[i], position[i], a[i]
-        f2 = f * f
-        f4 = f2 * f2
-        f8 = f4 * f4
-        u, v2 = v * f, v * f2
-        u2 = u * f2
-        m[g, 0] += v
-        m[g, 1] += u
-        m[g, 2] += v2
-        m[g, 3] += u2
-        m[g, 4] += v * f4
-        m[g, 5] += u * f4
-        m[g, 6] += v2 * f4
-        m[g, 7] += u2 * f4
-        m[g, 8] += v * f8
-        m[g, 9] += u * f8
+        add_powers(m, cell[i], position[i], a[i])
 
 
 @jit(fastmath={"contract"})

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.numerics.compiled import jit
+from calibrary.numerics.compiled.gaussian import add_powers
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -73,28 +74,9 @@ def _advance(
             moments[:] = 0.0
         for k in range(i, end):
             z = (x[k] - center[g]) / h
-            _add_powers(moments, 0, z, v[k])
-            _add_powers(moments, 1, z, u[k])
+            add_powers(moments, 0, z, v[k])
+            add_powers(moments, 1, z, u[k])
         i = end
-
-
-@jit
-def _add_powers(m: Array, row: int, z: float, v: float) -> None:
-    # written out, because the compiler then vectorises it; a loop takes three times as long
-    z2 = z * z
-    z4 = z2 * z2
-    vz = v * z
-    v8, v2, vz2 = v * z4 * z4, v * z2, vz * z2
-    m[row, 0] += v
-    m[row, 1] += vz
-    m[row, 2] += v2
-    m[row, 3] += vz2
-    m[row, 4] += v * z4
-    m[row, 5] += vz * z4
-    m[row, 6] += v2 * z4
-    m[row, 7] += vz2 * z4
-    m[row, 8] += v8
-    m[row, 9] += v8 * z
 
 
 @jit

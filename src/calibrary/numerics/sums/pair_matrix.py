@@ -84,12 +84,26 @@ class CalledMatrix(PairMatrix):
         return CalledMatrix(self.x, self.g * v[:, None], self.kernel, self.metric)
 
     def row_blocks(self, entries: int = BLOCK_ENTRIES, start: int = 0) -> Iterator[tuple[slice, Array]]:
-        from scipy.spatial.distance import cdist
-
-        step = max(1, entries // self.n)
-        for first in range(start, self.n, step):
-            rows = slice(first, min(first + step, self.n))
-            d = cdist(self.x[rows], self.x, "cityblock" if self.metric == "tv" else "euclidean")
-            if self.metric == "tv" and self.x.shape[1] > 1:
-                d *= 0.5
+        for rows in row_slices(self.n, entries, start):
+            d = distances_between(self.x[rows], self.x, self.metric)
             yield rows, self.kernel(d) * (self.g[rows] @ self.g.T)
+
+
+def distances_between(a: Array, b: Array, metric: str) -> Array:
+    """Distances of all pairs: Euclidean, or total variation ("tv"), which is half the sum of absolute differences.
+
+    Points on a line have their distance in either metric.
+    """
+    from scipy.spatial.distance import cdist
+
+    d = cdist(a, b, "cityblock" if metric == "tv" else "euclidean")
+    if metric == "tv" and a.shape[1] > 1:
+        d *= 0.5
+    return d
+
+
+def row_slices(n: int, entries: int, start: int = 0) -> Iterator[slice]:
+    """Slices of the rows from ``start`` on, with about this many entries each."""
+    step = max(1, entries // n)
+    for first in range(start, n, step):
+        yield slice(first, min(first + step, n))

@@ -233,8 +233,6 @@ def _middle_of_vector_list(points: Array, metric: str, m: Array, rank: float) ->
 
 
 def _middle_by_tiles(points: Array, metric: str, m: Array, rank: float, device: Any) -> tuple[float, float]:
-    from calibrary.numerics.sums.pair_median import middle_distances
-
     if metric == "euclidean":
         return middle_distances(points, metric, m, rank, device)
     low, high = middle_distances(points, "tv", m, rank, device)

@@ -8,6 +8,7 @@ time linear in the number of points for most operations; :class:`MeanMatrix` is 
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.once import once
 from calibrary.numerics.compiled import worth_compiling
-from calibrary.numerics.sums.pair_matrix import BLOCK_ENTRIES, PairMatrix
+from calibrary.numerics.sums.pair_matrix import BLOCK_ENTRIES, CalledMatrix, PairMatrix, distances_between, row_slices
 from calibrary.numerics.sums.windows import gaussian_form, laplace_form, laplace_sums, laplace_triangles
 
 Array = NDArray[np.float64]
@@ -83,7 +84,7 @@ class LineMatrix(PairMatrix):
         return arrays if self.order is None else tuple(z[self.order] for z in arrays)
 
     def row_blocks(self, entries: int = BLOCK_ENTRIES, start: int = 0) -> Iterator[tuple[slice, Array]]:
-        for rows in _row_slices(self.n, entries, start):
+        for rows in row_slices(self.n, entries, start):
             d = np.abs(self.x[rows, None] - self.x)
             exponent = -d / self.width if self.kernel == "laplace" else -0.5 * (d / self.width) ** 2
             yield rows, self.a[rows, None] * np.exp(exponent) * self.a
@@ -128,8 +129,8 @@ class LineMatrix(PairMatrix):
         return 6.0 * laplace_triangles(x, m, self.width) + 3.0 * twice - 2.0 * float(np.sum(m**3))
 
 
-class TiledMatrix(PairMatrix):
-    """H_ij = <g_i, g_j> k(d(x_i, x_j)) for points and features that are vectors, filled tile by tile.
+class TiledMatrix(CalledMatrix):
+    """H_ij = <g_i, g_j> k(d(x_i, x_j)) for points and features that are vectors, filled tile by tile if compiled.
 
     Compiled loops fill a tile if rows are short; for long rows BLAS computes inner products and the loops finish the
     tile. The rows are divided among threads and sums are added in a fixed order, so that the result does not depend on
@@ -137,22 +138,21 @@ class TiledMatrix(PairMatrix):
     """
 
     def __init__(self, x: Array, g: Array, kernel: str, metric: str, width: float) -> None:
-        self.n = len(x)
-        self.x, self.g = np.ascontiguousarray(x), np.ascontiguousarray(g)
-        self.kernel, self.metric, self.width = kernel, metric, width
-
-    @once
-    def diagonal(self) -> Array:
-        return np.einsum("nd,nd->n", self.g, self.g)
+        of = functools.partial(_falling, kernel=kernel, width=width)
+        super().__init__(np.ascontiguousarray(x), np.ascontiguousarray(g), of, metric)
+        self.name, self.width = kernel, width
 
     def scaled(self, v: Array) -> TiledMatrix:
-        return TiledMatrix(self.x, self.g * v[:, None], self.kernel, self.metric, self.width)
+        return TiledMatrix(self.x, self.g * v[:, None], self.name, self.metric, self.width)
 
     def row_blocks(self, entries: int = BLOCK_ENTRIES, start: int = 0) -> Iterator[tuple[slice, Array]]:
-        everything = slice(0, self.n)
-        with self._filler() as fill:
-            for rows in _row_slices(self.n, entries, start):
-                yield rows, fill(rows, everything)[0]
+        if not self._compiled:
+            yield from super().row_blocks(entries, start)
+            return
+        with row_threads() as share:
+            maker = _TileMaker(self, share)
+            for rows in row_slices(self.n, entries, start):
+                yield rows, maker.fill(rows, slice(0, self.n))[0]
 
     def total(self, w: Array | None = None) -> float:
         w = np.ones(self.n) if w is None else w
@@ -162,9 +162,10 @@ class TiledMatrix(PairMatrix):
         if not self._compiled:
             return super().power_sums(u, v)
         total = np.zeros(3)
-        with self._filler() as fill:
+        with row_threads() as share:
+            maker = _TileMaker(self, share)
             for rows, columns in upper_tiles(self.n):
-                total += fill(rows, columns, (u, v))[1]
+                total += maker.fill(rows, columns, (u, v))[1]
         return total
 
     @once
@@ -172,22 +173,11 @@ class TiledMatrix(PairMatrix):
         pairs = self.n**2
         return pairs > FEW_PAIRS and worth_compiling("tiles.fill_rows", pairs * (0.01 + 0.001 * self.x.shape[1]), 8.0)
 
-    @contextmanager
-    def _filler(self) -> Iterator[Callable[..., Any]]:
-        if not self._compiled:
-            yield self._small
-            return
-        with row_threads() as share:
-            yield _TileMaker(self, share).fill
 
-    def _small(self, rows: slice, columns: slice) -> tuple[Array, None]:
-        from scipy.spatial.distance import cdist
-
-        d = cdist(self.x[rows], self.x[columns], "cityblock" if self.metric == "tv" else "euclidean")
-        d *= (0.5 if self.metric == "tv" else 1.0) / self.width
-        h = np.exp(-d if self.kernel == "laplace" else -0.5 * d**2)
-        h *= self.g[rows] @ self.g[columns].T
-        return h, None
+def _falling(d: Array, kernel: str, width: float) -> Array:
+    """exp(-d/h), or exp(-d^2/(2 h^2)), of distances, which are overwritten."""
+    d /= width
+    return np.exp(-d if kernel == "laplace" else -0.5 * d**2)
 
 
 def pair_tiles(x: Array, g: Array, kernel: str, metric: str, width: float, device: Any = None) -> PairMatrix:
@@ -204,7 +194,7 @@ class DistanceTiles:
 
     def __init__(self, x: Array, metric: str, share: Share) -> None:
         self.n, self.x, self.share = len(x), np.ascontiguousarray(x), share
-        self.euclidean = metric == "euclidean"
+        self.metric, self.euclidean = metric, metric == "euclidean"
         nothing, is_long = np.empty((0, 1)), x.shape[1] > LONG_ROW
         self.long_x = self.x if is_long else nothing
         self.xt = nothing if is_long else np.ascontiguousarray(x.T)
@@ -216,30 +206,19 @@ class DistanceTiles:
 
     def distances(self, rows: slice, columns: slice) -> Array:
         """One tile of distances."""
-        if not self._compiled:
-            return self._plain(rows, columns)
-        from calibrary.numerics.compiled.tiles import distance_rows
-
         tile = np.empty((rows.stop - rows.start, columns.stop - columns.start))
-        products = self.products(rows, columns)
         i, j = rows.start, columns.start
+        if self._compiled:
+            from calibrary.numerics.compiled.tiles import distance_rows
 
-        def work(start: int, stop: int) -> None:
-            distance_rows(self.long_x, self.xt, products, self.norms, i, j, start, stop, self.euclidean, tile)
+            products = self.products(rows, columns)
 
-        self.share(work, len(tile))
-        return tile
+            def work(start: int, stop: int) -> None:
+                distance_rows(self.long_x, self.xt, products, self.norms, i, j, start, stop, self.euclidean, tile)
+        else:
 
-    def _plain(self, rows: slice, columns: slice) -> Array:
-        """A tile of distances without a compiler."""
-        from scipy.spatial.distance import cdist
-
-        tile = np.empty((rows.stop - rows.start, columns.stop - columns.start))
-        kind, unit = ("euclidean", 1.0) if self.euclidean else ("cityblock", 0.5)
-
-        def work(start: int, stop: int) -> None:
-            some = slice(rows.start + start, rows.start + stop)
-            tile[start:stop] = unit * cdist(self.x[some], self.x[columns], kind)
+            def work(start: int, stop: int) -> None:
+                tile[start:stop] = distances_between(self.x[i + start : i + stop], self.x[columns], self.metric)
 
         self.share(work, len(tile))
         return tile
@@ -291,7 +270,7 @@ class _TileMaker(DistanceTiles):
     def __init__(self, matrix: TiledMatrix, share: Share) -> None:
         super().__init__(matrix.x, matrix.metric, share)
         self.g = matrix.g
-        self.squared = matrix.kernel == "gaussian"
+        self.squared = matrix.name == "gaussian"
         self.rate = 0.5 / matrix.width**2 if self.squared else 1.0 / matrix.width
         self.long_features = self.g.shape[1] > LONG_ROW
         self.gt = np.empty((0, 1)) if self.long_features else np.ascontiguousarray(self.g.T)
@@ -334,12 +313,6 @@ def row_threads(many: bool = True) -> Iterator[Share]:
             return list(pool.map(work, edges[:-1], edges[1:]))
 
         yield share
-
-
-def _row_slices(n: int, entries: int, start: int) -> Iterator[slice]:
-    step = max(1, entries // n)
-    for first in range(start, n, step):
-        yield slice(first, min(first + step, n))
 
 
 def upper_tiles(n: int) -> Iterator[tuple[slice, slice]]:

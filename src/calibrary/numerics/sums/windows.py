@@ -127,34 +127,18 @@ class WindowCells:
                 return at
             at = np.where(ahead, x.searchsorted(x[here], "right"), np.where(behind, x.searchsorted(x[before]), at))
 
-    def prefixes(self, values: Array, order: int) -> Array:
-        """Sums of v z^k over the points of a cell before each one; (order, points + 1, columns), z about the centre.
-
-        Element ``edges[g + 1]`` is the first of cell g + 1, which is zero: whole cells are in :meth:`wholes`.
-        """
-        z = (self.x - self.center[self.which]) / self.h
-        power = np.array(values, dtype=np.float64)
-        sums = np.zeros((order, len(z) + 1, values.shape[1]))
-        for k in range(order):
-            for start, stop in pairwise(self.edges.tolist()):
-                np.cumsum(power[start : stop - 1], axis=0, out=sums[k, start + 1 : stop])
-            if k + 1 < order:
-                power *= z[:, None]
-        return sums
-
-    def wholes(self, values: Array, order: int) -> Array:
-        """Sums of v z^k over all points of every cell; (order, cells, columns)."""
-        z = (self.x - self.center[self.which]) / self.h
-        power = np.array(values, dtype=np.float64)
-        sums = np.empty((order, len(self.center), values.shape[1]))
-        for k in range(order):
-            sums[k] = np.add.reduceat(power, self.edges[:-1], axis=0)
-            power *= z[:, None]
-        return sums
-
     def moments(self, values: Array, order: int) -> Callable[[Array, Indices, Indices], Array]:
         """A function of targets t and of ranges of points: their sums of v ((x - t) / h)^k, (order, T, columns)."""
-        prefix, whole = self.prefixes(values, order), self.wholes(values, order)
+        z = (self.x - self.center[self.which]) / self.h
+        power = np.array(values, dtype=np.float64)
+        # sums of v z^k, z about the centre: over the points of a cell before each one, and over all points of the cell
+        prefix = np.zeros((order, len(z) + 1, values.shape[1]))
+        whole = np.empty((order, len(self.center), values.shape[1]))
+        for k in range(order):
+            whole[k] = np.add.reduceat(power, self.edges[:-1], axis=0)
+            for start, stop in pairwise(self.edges.tolist()):
+                np.cumsum(power[start : stop - 1], axis=0, out=prefix[k, start + 1 : stop])
+            power *= z[:, None]
 
         def summed(t: Array, begin: Indices, end: Indices) -> Array:
             total = np.zeros((order, len(t), values.shape[1]))
