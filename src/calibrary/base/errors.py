@@ -98,12 +98,16 @@ def warn(message: str) -> None:
     listener = _LISTENER.get()
     if listener is not None:
         listener.append(message)
-        return
+    else:
+        _warn_at_users_line(message, CalibrationWarning)
+
+
+def _warn_at_users_line(message: str, category: type[Warning]) -> None:
     frame = inspect.currentframe()
     level = 0
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, CalibrationWarning, stacklevel=level + 1)
+    warnings.warn(message, category, stacklevel=level + 1)
 
 
 #: What :func:`warn_once` has said.
@@ -141,11 +145,7 @@ def undefined(reason: str) -> float:
 
 def deprecated(old: str, new: str) -> None:
     """Warn at the user's line that a name is deprecated, and give the new name."""
-    frame = inspect.currentframe()
-    level = 0
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(f"{old} is an old name: use {new}", DeprecationWarning, stacklevel=level + 1)
+    _warn_at_users_line(f"{old} is an old name: use {new}", DeprecationWarning)
 
 
 @contextmanager

@@ -24,14 +24,20 @@ _NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
 def check_writable(path: str | Path) -> None:
     """Raise an error, before any work is done, if the file could not be written at the end."""
     path = Path(path)
-    try:
+    with _writing(path):
         place = _place(path)
         if _is_special(place):
             return
         if place.exists() and not os.access(place, os.W_OK):
             raise ValueError(f"{path} cannot be written: it is read-only")
-        temporary = _new_file(place)
-        temporary.unlink()
+        _new_file(place).unlink()
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Name the file in an error of the system."""
+    try:
+        yield
     except OSError as error:
         raise _unwritable(path, error) from error
 
@@ -40,12 +46,10 @@ def check_writable(path: str | Path) -> None:
 def beside(path: str | Path) -> Iterator[Path]:
     """A temporary file in the same folder, renamed at the end, so that a partial file is never visible."""
     path = Path(path)
-    try:
+    with _writing(path):
         place = _place(path)
         special = _is_special(place)
         temporary = _new_file(Path(tempfile.gettempdir()) / place.name if special else place)
-    except OSError as error:
-        raise _unwritable(path, error) from error
     try:
         try:
             yield temporary
@@ -53,27 +57,22 @@ def beside(path: str | Path) -> Iterator[Path]:
             if error.errno not in _NO_ROOM:  # the error may come from a file that the caller reads
                 raise
             raise _unwritable(path, error) from error
-        try:
+        with _writing(path):
             _move(temporary, place, special)
-        except OSError as error:
-            raise _unwritable(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def write_atomically(path: str | Path, content: bytes) -> None:
     """Write a complete file; if the disk is full, the previous file stays unchanged."""
-    with beside(path) as temporary:
-        try:
-            temporary.write_bytes(content)
-        except OSError as error:
-            raise _unwritable(Path(path), error) from error
+    with beside(path) as temporary, _writing(Path(path)):
+        temporary.write_bytes(content)
 
 
 def create_atomically(path: str | Path, content: bytes) -> bool:
     """Write a complete file if none exists, and return whether it was written; one of several writers succeeds."""
     path = Path(path)
-    try:
+    with _writing(path):
         temporary = _new_file(path)
         try:
             temporary.write_bytes(content)
@@ -85,8 +84,6 @@ def create_atomically(path: str | Path, content: bytes) -> bool:
             temporary.unlink(missing_ok=True)
         if os.name == "posix":
             _sync(path.parent)
-    except OSError as error:
-        raise _unwritable(path, error) from error
     return True
 
 

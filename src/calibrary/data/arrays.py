@@ -66,7 +66,7 @@ def matched_detections(
     refuse_misaligned(
         correct=correct, score=score, iou=iou, category=category, image=image, box=box, sample_weight=sample_weight
     )
-    c = checked_scores(_one_each(score, "score", None), "score[{}]".format)
+    c = checked_scores(_numbers(score, "score"), "score[{}]".format)
     n = len(c)
     hit = _flags(correct, c)
     kind, missed_kind, categories = _categories(category, n, n_missed)
@@ -104,16 +104,20 @@ def matched_detections(
     return whole if weight is None else whole._taking(weight > 0.0)
 
 
-def _one_each(values: Any, name: str, n: int | None) -> Array:
+def _one_each(values: Any, name: str, n: int | None = None) -> NDArray[Any]:
     given = as_array(values, name)
     if given.ndim != 1 or (n is not None and len(given) != n):
         wanted = "one value per detection" if n is None else f"one value for each of {n} detections"
         raise RefusedError(f"{name} has shape {given.shape}: pass {wanted}")
-    return numbers(given, f"{name}[{{}}]".format)
+    return given
+
+
+def _numbers(values: Any, name: str, n: int | None = None) -> Array:
+    return numbers(_one_each(values, name, n), f"{name}[{{}}]".format)
 
 
 def _flags(correct: Any, score: Array) -> Flags:
-    values = _one_each(correct, "correct", len(score))
+    values = _numbers(correct, "correct", len(score))
     bad = np.flatnonzero((values != 0.0) & (values != 1.0))
     if len(bad):
         swapped = len(score) and np.isin(score, (0.0, 1.0)).all()
@@ -123,7 +127,7 @@ def _flags(correct: Any, score: Array) -> Flags:
 
 
 def _overlaps(iou: Any, n: int) -> Array:
-    values = _one_each(iou, "iou", n)
+    values = _numbers(iou, "iou", n)
     found = outside(values)
     if found is not None:
         raise RefusedError(
@@ -151,12 +155,10 @@ def _categories(category: Any, n: int, n_missed: Any) -> tuple[Indices, Indices,
     if category is None:
         total = int(sum(counts.values()))
         return np.zeros(n, dtype=np.intp), np.zeros(total, dtype=np.intp), ("all",)
-    given = as_array(category, "category")
-    if given.shape != (n,):
-        raise RefusedError(f"category has shape {given.shape}: pass one value for each of {n} detections")
-    ids = sorted({*given.tolist(), *(id for id in counts if id is not None)}, key=lambda id: (str(type(id)), id))
+    given = _one_each(category, "category", n).tolist()
+    ids = sorted({*given, *(id for id in counts if id is not None)}, key=lambda id: (str(type(id)), id))
     position = {id: k for k, id in enumerate(ids)}
-    kind = np.array([position[id] for id in given.tolist()], dtype=np.intp)
+    kind = np.array([position[id] for id in given], dtype=np.intp)
     missed = [np.full(int(count), position.get(id, -1), dtype=np.intp) for id, count in counts.items()]
     return kind, np.concatenate([np.empty(0, dtype=np.intp), *missed]), tuple(ids)
 
@@ -166,10 +168,7 @@ def _images(image: Any, n: int, missed_image: Any, n_missed: int) -> tuple[Indic
     if image is None and missed_image is None:
         missing = [("missed", i) for i in range(n_missed)]
         return np.arange(n), np.arange(n, n + n_missed), (*range(n), *missing) if missing else range(n)
-    given: NDArray[Any] = np.arange(n) if image is None else as_array(image, "image")
-    if given.shape != (n,):
-        raise RefusedError(f"image has shape {given.shape}: pass one value for each of {n} detections")
-    names = given.tolist()
+    names = list(range(n)) if image is None else _one_each(image, "image", n).tolist()
     if missed_image is None:
         names += [("missed", i) for i in range(n_missed)]
     else:

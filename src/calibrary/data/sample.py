@@ -136,10 +136,12 @@ class RowSample:
         n = self.n_units
         if self.counted:
             share = self.p.weight / n
-            return Scheme(
-                lambda rng: rng.multinomial(n, share), self.of_counts, self.base, order=self.order, unsorted=self.p
-            )
-        return Scheme(lambda rng: rng.integers(0, n, n), self.of_units, self.base, order=self.order, unsorted=self.p)
+            return self._drawing(lambda rng: rng.multinomial(n, share), self.of_counts)
+        return self._drawing(lambda rng: rng.integers(0, n, n), self.of_units)
+
+    def _drawing(self, draw: Callable[[np.random.Generator], Any], make: Callable[[Any], Replicate]) -> Scheme:
+        """Replicates that give the rows new weights."""
+        return Scheme(draw, make, self.base, order=self.order, unsorted=self.p)
 
     def of_counts(self, counts: NDArray[np.int64]) -> Replicate:
         """The replicate with each row this often."""
@@ -300,9 +302,7 @@ class UnitSample(RowSample):
     def bootstrap(self) -> Scheme:
         if self.block is None:
             n = self.n_units
-            return Scheme(
-                lambda rng: rng.integers(0, n, n), self.of_units, self.base, order=self.order, unsorted=self.p
-            )
+            return self._drawing(lambda rng: rng.integers(0, n, n), self.of_units)
         n, length = self.p.n, self.block
         step = np.arange(length)
 
@@ -311,9 +311,7 @@ class UnitSample(RowSample):
             return self._times(np.bincount(rows, minlength=n))
 
         draws = -(-n // length)
-        return Scheme(
-            lambda rng: rng.integers(0, n - length + 1, draws), runs, self.base, order=self.order, unsorted=self.p
-        )
+        return self._drawing(lambda rng: rng.integers(0, n - length + 1, draws), runs)
 
     def of_units(self, drawn: Indices) -> Replicate:
         return self._times(np.bincount(drawn, minlength=self.n_units)[self.unit])
