@@ -1,7 +1,8 @@
-"""Runs of equal neighbours, such as tied confidences in ascending order, and sums of segments."""
+"""Runs of equal neighbours, such as tied confidences in ascending order, sums of segments, and bisection of ranges."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,3 +56,14 @@ def _of_rows(x: NDArray[Any], bounds: NDArray[np.intp]) -> NDArray[np.float64]:
     starts = bounds[:, :-1] + n * np.arange(rows)[:, None]
     joined = np.broadcast_to(x, (rows, n)).reshape(-1)
     return segment_sums(joined, np.append(starts, rows * n)).reshape(starts.shape)
+
+
+def first_where(
+    holds: Callable[[NDArray[Any]], NDArray[np.bool_]], low: NDArray[Any], high: NDArray[Any]
+) -> NDArray[Any]:
+    """The first index of each range [low, high) where a condition that stays true once true holds; high if nowhere."""
+    while (open_ := low < high).any():
+        middle = np.minimum((low + high) // 2, np.maximum(high - 1, 0))  # a range that is empty has no index inside
+        true = holds(middle)
+        low, high = np.where(open_ & ~true, middle + 1, low), np.where(open_ & true, middle, high)
+    return low

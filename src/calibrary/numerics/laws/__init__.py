@@ -16,6 +16,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from calibrary.numerics.runs import first_where
+
 Array = NDArray[np.float64]
 
 #: Outcomes whose probability exceeds the observed one by less than this count as equally likely.
@@ -108,13 +110,7 @@ def _opposite_cut(k: NDArray[np.int64], n: NDArray[np.int64], p: Array, below: b
     else:
         k, logit, low = n - k, -logit, n - np.floor(n * p).astype(np.int64)
     reference = _log_choose(n, k) + np.log1p(LIKELIHOOD_SLACK)
-    high = n + 1
-    while (searching := low < high).any():
-        middle = (low + high) // 2
-        unlikely = _log_choose(n, np.minimum(middle, n)) + (middle - k) * logit <= reference
-        high = np.where(searching & unlikely, middle, high)
-        low = np.where(searching & ~unlikely, middle + 1, low)
-    return low
+    return first_where(lambda at: _log_choose(n, at) + (at - k) * logit <= reference, low, n + 1)
 
 
 def _log_choose(n: NDArray[np.int64], k: NDArray[np.int64]) -> Array:
@@ -359,7 +355,8 @@ def mean_absolute_deviation(p: Array, w: Array | None = None) -> float:
     if variance <= 0.0:
         return 0.0
     if variance < LARGE:
-        return _from_the_law(p, copies, variance)
+        value, law = _law(p, copies, variance)
+        return float(law @ np.abs(value - float(copies @ p)))
     third = float(copies @ (spread * (1.0 - 2.0 * p)))
     fourth = float(copies @ (spread * (1.0 - 6.0 * spread)))
     return _from_cumulants(float(copies @ p), variance, third, fourth)
@@ -398,11 +395,6 @@ def _from_cumulants(mean: float, variance: float, third: float, fourth: float) -
     density = (1.0 + excess / 8.0 - 5.0 * skew2 / 24.0) / np.sqrt(2.0 * np.pi * variance)
     part = mean - np.floor(mean)
     return float(smooth - density * (part * part - part + 1.0 / 6.0))
-
-
-def _from_the_law(p: Array, w: Array, variance: float) -> float:
-    value, law = _law(p, w, variance)
-    return float(law @ np.abs(value - float(w @ p)))
 
 
 def _law(p: Array, w: Array, variance: float) -> tuple[Array, Array]:

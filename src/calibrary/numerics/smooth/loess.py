@@ -13,10 +13,12 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import NDArray
 
 from calibrary.numerics.compiled import compiled, worth_compiling
-from calibrary.numerics.sums.windows import WindowCells
+from calibrary.numerics.runs import first_where
+from calibrary.numerics.sums.windows import WindowCells, blocks_within
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -48,15 +50,12 @@ def nearest_window(x: Array, targets: Array, q: int, upto: Indices | None = None
     if upto is None and len(targets) * (n - q) <= _BLOCK:
         nearer_right = x[q:] - targets[:, None] < targets[:, None] - x[: n - q]
         return np.asarray(nearer_right.sum(axis=1))
-    low = np.zeros(len(targets), dtype=np.intp)
-    high = np.full(len(targets), n - q, dtype=np.intp)
-    while (open_ := low < high).any():
-        middle = (low + high) // 2
-        right = np.where(open_, x[row_of(np.minimum(middle + q, n - 1), upto)], np.inf)
-        move = right - targets < targets - x[row_of(middle, upto)]
-        low = np.where(move & open_, middle + 1, low)
-        high = np.where(~move & open_, middle, high)
-    return low
+
+    def nearest(start: Indices) -> Any:
+        after = x[row_of(np.minimum(start + q, n - 1), upto)]
+        return after - targets >= targets - x[row_of(start, upto)]
+
+    return first_where(nearest, np.zeros(len(targets), dtype=np.intp), np.full(len(targets), n - q))
 
 
 def local_polynomial(
@@ -204,14 +203,8 @@ def replacement_points(x: Array, weights: Array, cuts: Indices) -> tuple[Array, 
     for j, (start, stop) in enumerate(pairwise(bounds)):
         center, half = 0.5 * (x[start] + x[stop - 1]), 0.5 * (x[stop - 1] - x[start])
         z = (x[start:stop] - center) / (half if half > 0.0 else 1.0)
-        table = np.empty((_NODES, len(z)))  # Chebyshev's polynomials at the rows
-        table[0], table[1] = 1.0, z
-        z *= 2.0
-        for k in range(2, _NODES):
-            np.multiply(z, table[k - 1], out=table[k])
-            table[k] -= table[k - 2]
         nodes[j] = center + half * np.cos(angle)
-        shares[j] = spread @ (table @ weights[start:stop])
+        shares[j] = spread @ (chebvander(z, _NODES - 1).T @ weights[start:stop])
     return nodes.ravel(), shares.reshape(nodes.size, -1)
 
 
@@ -511,29 +504,19 @@ def _window_sums(x: Array, w: Array, wy: Array, t: Array, h: Array, start: Indic
     """
     sums = np.empty((5, len(t)))
     scale = 1.0 / np.where(h > 0.0, h, 1.0)
-    if len(x) > _BLOCK:  # one window at a time, without what lies outside
-        for j, (first, last) in enumerate(zip(start.tolist(), stop.tolist(), strict=True)):
-            inside = slice(first, last)
-            u = (x[inside] - t[j]) * scale[j]
-            a = np.abs(u)
-            k = 1.0 - a * a * a
-            k *= k * k
-            k[a <= 0.001] = 1.0
-            ku = k * u
-            sums[:, j] = k @ w[inside], ku @ w[inside], (ku * u) @ w[inside], k @ wy[inside], ku @ wy[inside]
-        return sums
     row = np.arange(len(x))
     step = max(1, _BLOCK // len(x))
     for i in range(0, len(t), step):
         some = slice(i, i + step)
-        u = (x - t[some, None]) * scale[some, None]
+        near = slice(start[some].min(), stop[some].max())  # what lies in none of these windows is left out
+        u = (x[near] - t[some, None]) * scale[some, None]
         a = np.abs(u)
         k = 1.0 - a * a * a
         k *= k * k
         np.copyto(k, 1.0, where=a <= 0.001)
-        k *= (row >= start[some, None]) & (row < stop[some, None])
+        k *= (row[near] >= start[some, None]) & (row[near] < stop[some, None])
         ku = k * u
-        sums[:, some] = k @ w, ku @ w, (ku * u) @ w, k @ wy, ku @ wy
+        sums[:, some] = k @ w[near], ku @ w[near], (ku * u) @ w[near], k @ wy[near], ku @ wy[near]
     return sums
 
 
@@ -576,15 +559,8 @@ def _by_moments(x: Array, y: Array, w: Array, targets: Array, h: float) -> Array
 def _in_blocks(x: Array, y: Array, w: Array, targets: Array, h: float) -> Array:
     """All pairs of some targets and the rows near them at a time."""
     value = np.empty(len(targets))
-    low, high = x.searchsorted(targets - 1.001 * h), x.searchsorted(targets + 1.001 * h, "right")
-    i = 0
-    while i < len(targets):
-        some = min(len(targets) - i, 256)
-        while some > 1 and some * (high[i + some - 1] - low[i]) > _FEW_PAIRS:
-            some //= 2
-        rows, at = slice(low[i], high[i + some - 1]), slice(i, i + some)
+    for at, rows in blocks_within(1.001 * h, targets, x, 256, _FEW_PAIRS):
         value[at] = _all_pairs(x[rows], y[rows], w[rows], targets[at], h)
-        i += some
     return value
 
 

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import scipy
+from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import NDArray
 
-from calibrary.numerics.runs import run_lengths, run_starts
+from calibrary.numerics.runs import first_where, run_lengths, run_starts
 
 Array = NDArray[np.float64]
 
@@ -243,24 +243,13 @@ def _direct_windows(x: Array, mass: Array, h: float, rows: NDArray[np.intp]) -> 
     left, right = (_log_relative(at, x[np.clip(rows + side, 0, last)], h) for side in (-1, 1))
     left[rows == 0], right[rows == last] = -np.inf, -np.inf
     least = np.maximum(left, right) - _NEGLIGIBLE
-    low = _bisect(lambda i: _log_relative(at, x[i], h) >= least, np.zeros_like(rows), rows)
-    high = _bisect(lambda i: _log_relative(at, x[i], h) < least, rows + 1, np.full_like(rows, last + 1))
+    low = first_where(lambda i: _log_relative(at, x[i], h) >= least, np.zeros_like(rows), rows)
+    high = first_where(lambda i: _log_relative(at, x[i], h) < least, rows + 1, np.full_like(rows, last + 1))
     sums, scale = np.empty((len(rows), mass.shape[1])), np.empty(len(rows))
     for j, row in enumerate(rows):
         others = np.concatenate([np.arange(low[j], row), np.arange(row + 1, high[j])])
         sums[j], scale[j] = _exponentiated(_log_relative(x[row], x[others], h), mass[others])
     return sums, scale
-
-
-def _bisect(holds: Any, low: NDArray[np.intp], high: NDArray[np.intp]) -> NDArray[np.intp]:
-    """First index in [low, high) where a condition that stays true once true holds; high if it never does."""
-    low, high = low.copy(), high.copy()
-    while (low < high).any():
-        middle = (low + high) // 2
-        true = holds(np.minimum(middle, high - 1).clip(0)) & (low < high)
-        high = np.where(true, middle, high)
-        low = np.where(true | (low >= high), low, middle + 1)
-    return low
 
 
 # -- by panels --------------------------------------------------------------------------------------
@@ -302,13 +291,7 @@ class _Panels:
         if log.any():
             u[log] = np.log(u[log])
         t = (u - self.middle[panel]) / self.half[panel]
-        table = np.empty((_NODES, len(t)))
-        table[0], table[1] = 1.0, t
-        t2 = 2.0 * t
-        for k in range(2, _NODES):
-            np.multiply(t2, table[k - 1], out=table[k])
-            table[k] -= table[k - 2]
-        return table
+        return chebvander(t, _NODES - 1).T
 
 
 _ANGLE = np.pi * (np.arange(_NODES) + 0.5) / _NODES

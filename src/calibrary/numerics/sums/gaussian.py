@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 from numpy.typing import NDArray
 
 from calibrary.base.once import once
@@ -277,22 +278,14 @@ def _area_with_sign_changes(polynomials: Array) -> Array:
     left, right = value[quarter, cell], value[quarter + 1, cell]
     f = (quarter + left / (left - right)) / 4.0
     for _ in range(3):
-        f -= _at(polynomials[:, cell], f) / _slope(polynomials[:, cell], f, right - left)
+        f -= polyval(f, polynomials[:, cell], False) / _slope(polynomials[:, cell], f, right - left)
         np.clip(f, quarter / 4.0, (quarter + 1) / 4.0, out=f)
-    turn = f * _at(antiderivative[:, cell], f)
+    turn = f * polyval(f, antiderivative[:, cell], False)
     area[quarter, cell] = np.abs(turn - integral[quarter, cell]) + np.abs(integral[quarter + 1, cell] - turn)
     return area.sum(axis=0)
 
 
-def _at(coefficients: Array, f: Array) -> Array:
-    value: Array = coefficients[-1].copy()
-    for c in coefficients[-2::-1]:
-        value *= f
-        value += c
-    return value
-
-
 def _slope(coefficients: Array, f: Array, rise: Array) -> Array:
-    slope = _at(coefficients[1:] * np.arange(1, ORDER)[:, None], f)
+    slope = polyval(f, coefficients[1:] * np.arange(1, ORDER)[:, None], False)
     # where the curve is flat at the crossing, use the chord's direction
     return np.where(slope * rise > 0.0, slope, 4.0 * rise)

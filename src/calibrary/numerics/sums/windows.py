@@ -7,7 +7,7 @@ as the kernel, where no power exceeds one half: global prefix sums of powers wou
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -48,18 +48,26 @@ def block_sums(
         Range of the kernel, in widths.
     """
     radius = reach * float(np.max(h)) * (1.0 + 1e-12)
-    low, high = np.searchsorted(x, t - radius, "left"), np.searchsorted(x, t + radius, "right")
     total = np.zeros((len(t), *values.shape[1:]))
-    i = 0
-    while i < len(t):
-        rows = min(len(t) - i, 1024)
-        while rows > 1 and rows * (high[i + rows - 1] - low[i]) > _BLOCK:
-            rows //= 2
-        target, source = slice(i, i + rows), slice(low[i], high[i + rows - 1])
+    for target, source in blocks_within(radius, t, x, 1024, _BLOCK):
         width = h[source] if isinstance(h, np.ndarray) else h
         total[target] = kernel((t[target, None] - x[source]) / width) @ values[source]
-        i += rows
     return total
+
+
+def blocks_within(radius: float, t: Array, x: Array, most: int, pairs: int) -> Iterator[tuple[slice, slice]]:
+    """All ascending targets t, at most so many at a time, with the points that lie within the radius of any of them.
+
+    A block has at most this many ``pairs`` of a target and a point, unless one target alone has more.
+    """
+    low, high = x.searchsorted(t - radius, "left"), x.searchsorted(t + radius, "right")
+    i = 0
+    while i < len(t):
+        rows = min(len(t) - i, most)
+        while rows > 1 and rows * (high[i + rows - 1] - low[i]) > pairs:
+            rows //= 2
+        yield slice(i, i + rows), slice(low[i], high[i + rows - 1])
+        i += rows
 
 
 def polynomial_sums(coefficients: Array, t: Array, x: Array, values: Array, h: float) -> Array:
