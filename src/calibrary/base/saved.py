@@ -316,19 +316,14 @@ def _integer(value: Any, what: str) -> int:
     return value
 
 
-def _truth(value: Any, what: str) -> bool:
-    if type(value) is not bool:
-        raise _wrong(bool, value, what)
+def _exactly(kind: type, value: Any, what: str) -> Any:
+    if type(value) is not kind:
+        raise _wrong(kind, value, what)
     return value
 
 
-def _text(value: Any, what: str) -> str:
-    if type(value) is not str:
-        raise _wrong(str, value, what)
-    return value
-
-
-_SIMPLE: dict[Any, Reader] = {float: _number, int: _integer, bool: _truth, str: _text}
+_text = functools.partial(_exactly, str)
+_SIMPLE: dict[Any, Reader] = {float: _number, int: _integer, bool: functools.partial(_exactly, bool), str: _text}
 
 
 def numbers(value: Any) -> Any:

@@ -6,6 +6,7 @@ class only, so it runs in rounds: the best-scored detection of every image and c
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
@@ -278,18 +279,16 @@ def _max_iou(pair: Pair, rows: Indices, real: Flags, least: float) -> Outcome:
     return _outcome(rows, detection[agree], target[agree], iou[agree])
 
 
-def _gt_best(pair: Pair, rows: Indices, real: Flags, least: float) -> Outcome:
+def _best_of_each(pair: Pair, rows: Indices, real: Flags, least: float, *, objects: bool) -> Outcome:
+    """The detection with the largest overlap of each object, or the object of each detection."""
     detection, target, iou = _candidates(pair, rows, np.flatnonzero(real), least, same_class=True)
-    best = _first_of(target, detection, -iou)
-    return _outcome(rows, detection[best], target[best], iou[best])
-
-
-def _independent(pair: Pair, rows: Indices, real: Flags, least: float) -> Outcome:
-    detection, target, iou = _candidates(pair, rows, np.flatnonzero(real), least, same_class=True)
-    best = _first_of(detection, target, -iou)
+    best = _first_of(*((target, detection) if objects else (detection, target)), -iou)
     return _outcome(rows, detection[best], target[best], iou[best])
 
 
 _RULES: dict[str, Callable[[Pair, Indices, Flags, float], Outcome]] = {
-    "coco": _coco, "max-iou": _max_iou, "gt-best": _gt_best, "independent": _independent,
-}  # fmt: skip
+    "coco": _coco,
+    "max-iou": _max_iou,
+    "gt-best": functools.partial(_best_of_each, objects=True),
+    "independent": functools.partial(_best_of_each, objects=False),
+}

@@ -136,16 +136,11 @@ def _log_loss(x: Any, y: Any, weight: Any, knots: Any, b: Any) -> Any:
 
 
 @jit
-def search_knots(x: Any, y: Any, weight: Any, candidates: Any, n_knots: int, logistic: bool) -> Any:
-    """The knots found by cyclic exchange among the candidates, starting from evenly spaced ones."""
-    n = len(candidates)
-    work = np.empty((4, n_knots + 2))
-    position = np.empty(n_knots, dtype=np.int64)
-    knots = np.empty(n_knots)
+def search_knots(x: Any, y: Any, weight: Any, candidates: Any, position: Any, logistic: bool) -> Any:
+    """The knots found by cyclic exchange among the candidates, starting from those at the positions."""
+    n, n_knots = len(candidates), len(position)
+    work, knots = np.empty((4, n_knots + 2)), np.empty(n_knots)
     for i in range(n_knots):
-        at = math.floor((i + 1) * (n + 1) / (n_knots + 1) + 0.5) - 1
-        at = min(max(at, i), n - n_knots + i)
-        position[i] = at if i == 0 else max(at, position[i - 1] + 1)
         knots[i] = candidates[position[i]]
     b = np.zeros(n_knots + 2)
     b[1] = 1.0

@@ -391,12 +391,12 @@ def cell_vertices(x: Array, leaf: int, upto: Indices | None = None) -> Array:
     box = (float(x[0] - margin), float(x[-1] + margin))
     vertices = set(box)
     cells = [(1, len(x) if upto is None else int(upto[-1]), *box)]
-    ends = None if upto is None else upto[np.append(x[1:] != x[:-1], True)]
+    ends = (np.arange(1, len(x) + 1) if upto is None else upto)[np.append(x[1:] != x[:-1], True)]
     while cells:
         low, high, left, right = cells.pop()
         if high - low + 1 <= leaf:
             continue
-        m = _cut(x, low, high) if ends is None else _cut_copies(ends, low, high)
+        m = _cut(ends, low, high)
         value = float(x[row_of(m - 1, upto)])
         if value in (left, right):
             continue
@@ -405,20 +405,11 @@ def cell_vertices(x: Array, leaf: int, upto: Indices | None = None) -> Array:
     return np.array(sorted(vertices))
 
 
-def _cut(x: Array, low: int, high: int) -> int:
-    """Position (from one) of the row to cut at: the middle, or the nearest that does not split equal values."""
-    middle = (low + high) // 2
-    offset = 0
-    while low <= middle + offset < high:
-        m = middle + offset
-        if x[m - 1] != x[m]:
-            return m
-        offset = -offset if offset > 0 else 1 - offset
-    return middle
+def _cut(ends: Indices, low: int, high: int) -> int:
+    """Position (from one) of the row or copy to cut at: the middle, or the nearest that does not split equal values.
 
-
-def _cut_copies(ends: Indices, low: int, high: int) -> int:
-    """Position of the cut if ``ends`` is the cumulative number of copies up to each value; it may separate copies."""
+    ``ends`` is the number of rows or copies up to each value. If every cut would split a value, it is the middle.
+    """
     middle = (low + high) // 2
     after = int(ends.searchsorted(middle))
     above = int(ends[after]) - middle if after < len(ends) else high
@@ -514,7 +505,8 @@ def _window_sums(x: Array, w: Array, wy: Array, t: Array, h: Array, start: Indic
         k = 1.0 - a * a * a
         k *= k * k
         np.copyto(k, 1.0, where=a <= 0.001)
-        k *= (row[near] >= start[some, None]) & (row[near] < stop[some, None])
+        if step > 1:
+            k *= (row[near] >= start[some, None]) & (row[near] < stop[some, None])
         ku = k * u
         sums[:, some] = k @ w[near], ku @ w[near], (ku * u) @ w[near], k @ wy[near], ku @ wy[near]
     return sums

@@ -53,7 +53,8 @@ def search_knots_of_each(
         from calibrary.numerics.compiled.knots import search_knots as fast
 
         for i in open_:
-            found[i] = fast(*data[i], candidates[i], n_knots, logistic)
+            position = np.array(_evenly_spaced(len(candidates[i]), n_knots), dtype=np.int64)
+            found[i] = fast(*data[i], candidates[i], position, logistic)
         return found
     for size in {len(data[i][0]) for i in open_}:  # the searches with equally many groups, side by side
         alike = [i for i in open_ if len(data[i][0]) == size]
@@ -85,11 +86,7 @@ def _side_by_side(judge: _LogLoss | _SquaredError, candidates: list[Array], n_kn
 def _exchanged(candidates: Array, n_knots: int) -> Generator[tuple[Array, float], list[float], Array]:
     """A search that yields rows of knots with the smallest loss so far, and is sent their losses."""
     n = len(candidates)
-    position: list[int] = []
-    for i in range(n_knots):
-        at = math.floor((i + 1) * (n + 1) / (n_knots + 1) + 0.5) - 1
-        at = min(max(at, i), n - n_knots + i)
-        position.append(at if i == 0 else max(at, position[-1] + 1))
+    position = _evenly_spaced(n, n_knots)
     knots = candidates[position]
     current = (yield knots[None, :], math.inf)[0]
     for _ in range(50):
@@ -109,6 +106,16 @@ def _exchanged(candidates: Array, n_knots: int) -> Generator[tuple[Array, float]
         if not moved:
             break
     return knots
+
+
+def _evenly_spaced(n: int, n_knots: int) -> list[int]:
+    """The candidates, of n, from which a search starts."""
+    position: list[int] = []
+    for i in range(n_knots):
+        at = math.floor((i + 1) * (n + 1) / (n_knots + 1) + 0.5) - 1
+        at = min(max(at, i), n - n_knots + i)
+        position.append(at if i == 0 else max(at, position[-1] + 1))
+    return position
 
 
 class _SquaredError:
