@@ -291,7 +291,7 @@ class _Panels:
         if log.any():
             u[log] = np.log(u[log])
         t = (u - self.middle[panel]) / self.half[panel]
-        return chebvander(t, _NODES - 1).T
+        return np.asarray(chebvander(t, _NODES - 1).T, dtype=np.float64)
 
 
 _ANGLE = np.pi * (np.arange(_NODES) + 0.5) / _NODES
