@@ -201,6 +201,8 @@ def test_a_file_name_cannot_leave_the_private_folder(app, name):
     assert "/" not in found["name"]
     assert found["name"] not in ("", ".", "..")
     assert not found["name"].startswith((".", "-"))
+    assert len(found["name"].encode()) <= 120
+    assert found["name"].endswith(".csv") or not name.endswith(".csv")  # the extension is the format
     (private,) = app.private
     kept = [path for path in private.rglob("*") if path.is_file() and path.name == found["name"]]
     assert kept

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import stdtrit
 
 import calibrary as cal
 from calibrary.language import judge as room
@@ -48,6 +49,30 @@ def test_the_estimate_is_that_of_the_definition(monkeypatch, tuning):
     loss = cal.judged("bs", human, c, judge=j, rng=0)
     assert loss.tuning in (0.0, pytest.approx(tuning))  # the humans alone where they say more
     assert loss.value == pytest.approx(judged_loss(human, c, j, loss.tuning), abs=1e-12)
+
+
+def test_the_noise_of_the_judge_is_centred_among_the_rows_without_a_label():
+    human, c, j = world(200, 60)
+    order = np.argsort(c)
+    rows = judged_rows(human[order], c[order], j[order], None)
+    shared = 0.7 * (rows.judge - rows.c)
+    for begins in (np.array([0, 40, 110]), np.arange(200)):
+        noise = room._Noise(rows, room._Tuned(np.zeros(200), shared, 0.7), begins)
+        alike = np.where(rows.labelled, 0.0, 1.0)[None]  # one sign for all of them: nothing differs from its mean
+        np.testing.assert_allclose(noise.of(alike), 0.0, atol=1e-12)
+        assert np.abs(noise.of(alike * np.where(np.arange(200) % 2, 1.0, -1.0))).max() > 0.1
+
+
+def test_the_interval_of_the_humans_alone_divides_each_row_by_one_less_its_leverage():
+    human, c, j = world(400, 80)
+    y, p = (x[~np.isnan(human)] for x in (human, c))
+    loss = (y - p) ** 2
+    away = (loss - loss.mean()) / (1.0 - 1.0 / len(loss)) / len(loss)
+    freedom = np.sum(away**2) ** 2 / np.sum(away**4)
+    half = stdtrit(freedom, 0.95) * np.sqrt(np.sum(away**2))
+    found = cal.judged("bs", human, c, judge=j, confidence_level=0.9, rng=0).humans
+    assert found.high == pytest.approx(loss.mean() + half, rel=1e-9)
+    assert found.low == pytest.approx(max(loss.mean() - half, np.mean(np.minimum(c, 1 - c) ** 2)), rel=1e-9)
 
 
 def test_the_humans_alone_are_the_metric_of_the_labelled_rows():

@@ -8,7 +8,7 @@ from scipy.stats import chi2
 
 import calibrary as cal
 from calibrary.base.claims import RULES
-from calibrary.secondorder.uncertainty import Scored, detector
+from calibrary.secondorder.uncertainty import Scored, auroc, detector
 from truths import KnownTruth, holds
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
@@ -172,3 +172,13 @@ def test_the_gain_of_a_score_is_delongs_from_pairs_of_few_rows():
     assert gain.value == pytest.approx(apart.mean())
     assert (gain.high - gain.low) / 2 == pytest.approx(1.959964 * error, rel=1e-6)
     assert gain.pvalue == pytest.approx(chi2.sf((apart.mean() / error) ** 2, 1))
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_the_end_of_a_perfect_area_is_that_of_the_smaller_group(level):
+    """Of five rows none was out of order: a share that this happens to with half of the rest of the level."""
+    few, many = np.arange(5.0), np.arange(8.0)
+    end = ((1.0 - level) / 2.0) ** (1.0 / 5.0)
+    ones = np.ones(5), np.ones(8)
+    assert auroc(Scored("s", 10.0 + few, many, *ones), level)[:3] == pytest.approx((1.0, end, 1.0))
+    assert auroc(Scored("s", few - 10.0, many, *ones), level)[:3] == pytest.approx((0.0, 0.0, 1.0 - end))

@@ -17,6 +17,7 @@ import calibrary as cal
 from calibrary.base.claims import RULES
 from calibrary.base.numbers import pvalue
 from calibrary.inference.draw.two_sets import TwoSets
+from calibrary.inference.methods import triangle
 from calibrary.shift.shares import DensityWeighting, LabelWeighting, folds, likelihood_shares, on_simplex
 from calibrary.shift.target import _Distances, _noise_ratio
 from paths import ROOT
@@ -350,3 +351,19 @@ def test_the_stored_study_holds_its_bars():
     assert set(stored) <= {*open_shift.CELLS, *open_shift.TRENDS}
     assert len(judged) >= 20
     assert [key for key, verdict in judged.items() if verdict == "misses"] == []
+
+
+@pytest.mark.parametrize(("metric", "times"), [("ece", 2.0), ("ce2_db", 4.0)])
+def test_noise_that_is_twice_as_wide_is_four_times_as_large_for_a_square(metric, times, monkeypatch):
+    y, p, target = sets()
+    seen, ends = [], triangle.triangle_ends
+
+    def taken(statistic, value, noise, *rest):
+        seen.append(noise.values)
+        return ends(statistic, value, noise, *rest)
+
+    monkeypatch.setattr(triangle, "triangle_ends", taken)
+    for ratio in (1.0, 2.0):
+        monkeypatch.setattr("calibrary.shift.target._noise_ratio", lambda *_, ratio=ratio: ratio)
+        cal.under_shift(metric, y, p, target, n_resamples=DRAWS, rng=0)
+    np.testing.assert_allclose(seen[1], times * seen[0], rtol=1e-12)

@@ -11,6 +11,7 @@ import pytest
 
 import calibrary as cal
 from calibrary.trial.law import law_of
+from each import amount
 from paths import ROOT
 from truths import KnownTruth, holds
 
@@ -95,7 +96,7 @@ def test_ece_is_planned_by_simulation_and_reaches_its_width():
     assert "about" in found.sentence
     rng = np.random.default_rng(1)
     widths = []
-    for _ in range(20):
+    for _ in range(amount(8, 20)):
         p = rng.random(found.n)
         widths.append(np.ptp(list(cal.interval("ece", (rng.random(found.n) < p).astype(int), p, n_resamples=199))))
     assert np.mean(widths) == pytest.approx(0.2, rel=0.15)
