@@ -34,7 +34,7 @@ METRICS = TARGET.with_name("metrics") / "__init__.pyi"
 LOSSES = TARGET.with_name("losses") / "__init__.pyi"
 INDEX = CARDS / "index.json"
 #: Packages whose names are found in the table of public names, and packages that offer what they import.
-FRONTS, IMPORTING = ("diagnostics", "metrics/detection"), ("grouping", "inference", "kernels", "plots")
+FRONTS, IMPORTING = ("diagnostics", "metrics/detection"), ("grouping", "inference", "plots")
 #: Names in annotations that need no import from the library.
 _KNOWN = {
     "Any", "Callable", "Iterable", "Mapping", "Sequence", "ArrayLike", "NDArray", "np", "None", "True", "False", "str",

@@ -217,11 +217,9 @@ def test_skce_ul_warns_that_it_has_no_power_for_very_many_classes():
 
 
 def test_the_median_width_is_found_once(monkeypatch):
-    from calibrary.kernels import bandwidth
-
     calls = []
-    right = bandwidth._median_distance
-    monkeypatch.setattr(bandwidth, "_median_distance", lambda *a: calls.append(1) or right(*a))
+    right = cal.kernels._median_distance
+    monkeypatch.setattr(cal.kernels, "_median_distance", lambda *a: calls.append(1) or right(*a))
     y, c = problem(60)
     cal.test("skce_b", y, c, n_resamples=49, rng=0)
     assert len(calls) <= 2

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.inference.overall.anytime import Counts, Foreseen, intervals
 from calibrary.plots import detection_reliability
 from calibrary.reporting.live import cells_of
 from calibrary.scale import State, segment_sql, segment_table
@@ -101,6 +102,32 @@ def truth_of_a_world():
     yield _grouped_gap(stated, stated**2), cal.compute("ece", stated**2, stated, binning="mass", n_bins=100)
 
 
+def numbers_of_a_stream():
+    y, p, _ = rows()
+    y, p = y[(p > 0.0) & (p < 1.0)], p[(p > 0.0) & (p < 1.0)]  # a stream clips the log loss of certain predictions
+    x, place = np.unique(p, return_inverse=True)
+    n0, n1 = np.bincount(place, 1 - y), np.bincount(place, y)
+    metrics = {
+        "ece": "ece",
+        "brier": "bs",
+        "log_loss": "nll",
+        "oe": "oe",
+        "slope": "cis.slope",
+        "offset": "calibration-in-the-large",
+    }
+    plan = Foreseen.of(x, n0 + n1, 1000)
+    for found in intervals(Counts(x, n0, n1, float(p.sum())), plan, 0.05, tuple(metrics)):
+        yield found.value, cal.compute(metrics[found.name], y, p)
+
+
+def mean_of_an_ensemble():
+    y, p, _ = rows(200)
+    members = np.clip(np.stack([p, 0.5 * p + 0.3], axis=1), 0.01, 0.99)
+    found = cal.ensemble(y, members, members="mixture", n_resamples=19, rng=0).mean
+    yield found.value, cal.compute("ece", y, members.mean(axis=1))
+    yield found.cox_slope.value, cal.compute("cis.slope", y, members.mean(axis=1))
+
+
 #: The place, and pairs of its numbers and the metric's.
 PLACES = {
     "scale/store_numbers.py": table_of_segments,
@@ -110,6 +137,8 @@ PLACES = {
     "plots/detection.py": figure_of_detections,
     "language/sampled.py": naive_errors_of_sampled_answers,
     "study/classes.py": truth_of_a_world,
+    "inference/overall/anytime.py": numbers_of_a_stream,
+    "secondorder/calibration.py": mean_of_an_ensemble,
 }
 
 

@@ -97,12 +97,8 @@ class ReliabilityMap:
         """Reliability at these confidences, from 0.001 to 0.999."""
         given = np.asarray(c, dtype=np.float64)
         if not self.n_clusters_:
-            return np.full(
-                given.shape,
-                undefined(
-                    "no cluster has two rows, so there is no reliability map: use a smaller cluster_size or more rows"
-                ),
-            )
+            why = "no cluster has two rows, so there is no reliability map: use a smaller cluster_size or more rows"
+            return np.full(given.shape, undefined(why))
         flat = np.atleast_1d(given).ravel()
         return smooth_line(self._x, self._r, self._w, flat, self.map_bandwidth).reshape(given.shape)
 

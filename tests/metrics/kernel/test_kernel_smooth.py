@@ -79,7 +79,7 @@ def test_fast_sums_equal_direct_ones(kernel, h, data):
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
 def test_sums_at_other_places_keep_relative_accuracy_far_from_the_data(kernel, monkeypatch):
-    monkeypatch.setattr("calibrary.kernels.density._DIRECT", 0)
+    monkeypatch.setattr("calibrary.kernels._DIRECT", 0)
     k = KERNELS[kernel]
     x = np.sort(0.4 + 0.1 * np.random.default_rng(0).random(400))
     t = np.linspace(0, 1, 101)

@@ -137,16 +137,14 @@ def gaps_of_cells(usual: float, binning: str = "width") -> CellForm:
     return CellForm(value, ("norm", "binning", *_BIN_OPTIONS), grouping)
 
 
-@metric(
-    "ece",
-    range_with=range_of_distance,
-    lenses=ALL_LENSES,
-    extra_options=BINNING,
-    combine=class_norm(1),
-    direct=direct_error,
-    replicate=gaps_of_replicates(1.0),
-    cell_value=gaps_of_cells(1.0),
-)
+def _with_norm(norm: float) -> dict[str, Any]:
+    """What the metrics declare that combine the gaps of bins, and of classes, by this norm."""
+    forms = {"replicate": gaps_of_replicates(norm), "cell_value": gaps_of_cells(norm)}
+    shared = {"range_with": range_of_distance, "lenses": ALL_LENSES, "extra_options": BINNING}
+    return {"combine": class_norm(norm), **forms, **shared}
+
+
+@metric("ece", direct=direct_error, **_with_norm(1.0))
 def expected_calibration_error(
     view: Predictions,
     *,
@@ -192,15 +190,7 @@ def expected_calibration_error(
     return group(view, **options).gap_norm(norm, distance)
 
 
-@metric(
-    "mce",
-    range_with=range_of_distance,
-    lenses=ALL_LENSES,
-    extra_options=BINNING,
-    combine=class_norm(np.inf),
-    replicate=gaps_of_replicates(np.inf),
-    cell_value=gaps_of_cells(np.inf),
-)
+@metric("mce", **_with_norm(np.inf))
 def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **options: Unpack[BinnedKeywords]) -> float:
     r"""Largest gap between confidence and accuracy in any confidence bin.
 

@@ -119,11 +119,7 @@ def _mean_of_tested(statistics: list[float], tested: list[int], views: Views, av
 
 def _mean_statistic(values: list[float], views: Views, average: Any, options: dict[str, Any]) -> Any:
     # the p-values determine which classes count, so the tests are combined rather than the metrics
-    handed = [_just_computed(view, options) for view in views.views]
-    results = [
-        _chi_squared(view, **options) if result is None else result
-        for view, result in zip(views.views, handed, strict=True)
-    ]
+    results = [_just_computed(view, options) or _chi_squared(view, **options) for view in views.views]
     return _over_classes(results, views, average, options).statistic
 
 

@@ -164,16 +164,8 @@ def t_cal_test(
         exceeded += (replicates >= statistics - 1e-12).sum(axis=0)
     pvalues = (1.0 + exceeded) / (n_resamples + 1.0)
     best = int(pvalues.argmin())
-    return TCalResult(
-        float(statistics[best]),
-        min(1.0, len(scales) * float(pvalues[best])),
-        scales[best],
-        len(scales),
-        tuple(scales),
-        statistics,
-        pvalues,
-        n_resamples,
-    )
+    statistic, pvalue = float(statistics[best]), min(1.0, len(scales) * float(pvalues[best]))
+    return TCalResult(statistic, pvalue, scales[best], len(scales), tuple(scales), statistics, pvalues, n_resamples)
 
 
 def _scales(n: int, k: int, n_bins: int | None, smoothness: float | None) -> list[int]:

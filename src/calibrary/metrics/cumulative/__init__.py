@@ -176,14 +176,10 @@ def _over_views(
         name: np.array([getattr(r, name) for r in results])
         for name in ("sigma", "normalised", "signed", "n", "n_distinct", "argmax", "argmin")
     }
-    smallest = min(r.log_pvalue for r in results)
+    least = min(0.0, float(np.log(len(results)) + min(r.log_pvalue for r in results)))
+    pvalues = np.array([r.pvalue for r in results])
     return CumulativeTestResult(
-        whole.statistic,
-        whole.pvalue,
-        log_pvalue=min(0.0, float(np.log(len(results)) + smallest)),
-        pvalues=np.array([r.pvalue for r in results]),
-        keys=views.keys,
-        **each,
+        whole.statistic, whole.pvalue, log_pvalue=least, pvalues=pvalues, keys=views.keys, **each
     )
 
 
@@ -291,17 +287,9 @@ def _against_brownian(
     n = round(view.total) if weight_type == "frequency" else view.n
     n_distinct = len(view.ties.c)
     _caution(n, n_distinct, variance)
+    highest, lowest = (float(walk.score[end]) for end in (walk.value.argmax(), walk.value.argmin()))
     return CumulativeTestResult(
-        statistic,
-        sf(normalised),
-        sigma=sigma,
-        normalised=normalised,
-        log_pvalue=log_sf(normalised),
-        signed=signed,
-        n=n,
-        n_distinct=n_distinct,
-        argmax=float(walk.score[walk.value.argmax()]),
-        argmin=float(walk.score[walk.value.argmin()]),
+        statistic, sf(normalised), sigma, normalised, log_sf(normalised), signed, n, n_distinct, highest, lowest
     )
 
 

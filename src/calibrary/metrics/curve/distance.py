@@ -54,10 +54,30 @@ def lower_distance(view: Predictions, *, grid: int = 101, **common: Unpack[Commo
     >>> round(cal.lower_distance([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.3]), 4)
     0.1064
     """
-    points = int(grid)
-    if points != grid or points < 2:
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array
+
+    if int(grid) != grid or grid < 2:
         raise RefusedError(f"grid={grid!r} must be a whole number of grid points, 2 or more")
-    return _transport(view, np.linspace(0.0, 1.0, points))
+    u = np.linspace(0.0, 1.0, int(grid))
+    c, y, w = _merged(view)  # rows with equal confidence and label are taken together
+    if len(c) > _SLOW:
+        warn(
+            f"lower_distance solves a linear programme over {len(c)} distinct rows, which may take minutes: sce is a "
+            "fast alternative"
+        )
+    g, k = len(c), len(u)
+    row, column = np.repeat(np.arange(g), k), np.arange(g * k)
+    at = np.tile(np.arange(k), g)
+    entries = np.concatenate([np.ones(g * k), np.repeat(y, k) - np.tile(u, g)])
+    places = (np.concatenate([row, g + at]), np.concatenate([column, column]))
+    constraints = coo_array((entries, places), shape=(g + k, g * k)).tocsr()
+    solution = linprog(
+        np.abs(c[:, None] - u).ravel(), A_eq=constraints, b_eq=np.concatenate([w, np.zeros(k)]), method="highs"
+    )
+    if solution.fun is None:
+        raise RuntimeError(f"the linear programme was not solved: {solution.message}")
+    return max(float(solution.fun), 0.0)
 
 
 @metric("interval_partition_distance")
@@ -78,7 +98,20 @@ def interval_partition_distance(view: Predictions, **common: Unpack[Common]) -> 
     >>> round(cal.interval_partition_distance([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.3]), 4)
     0.1667
     """
-    return _best_runs(view)
+    # the cut of the sorted confidences into runs with the smallest cost: the weighted sum of |c - mean label|
+    ties = view.ties
+    c = ties.c
+    w, wy, wc = (np.concatenate([[0.0], np.cumsum(a)]) for a in (ties.w, ties.wy, ties.w * c))
+    best = np.zeros(len(c) + 1)
+    for end in range(1, len(c) + 1):
+        start = np.arange(end)
+        mean = (wy[end] - wy[:end]) / (w[end] - w[:end])
+        # confidences below the mean label move up, the others move down
+        middle = np.clip(np.searchsorted(c, mean), start, end)
+        up = mean * (w[middle] - w[:end]) - (wc[middle] - wc[:end])
+        down = (wc[end] - wc[middle]) - mean * (w[end] - w[middle])
+        best[end] = np.min(best[:end] + up + down)
+    return max(float(best[-1]) / view.total, 0.0)
 
 
 @metric("error_at_level", extra_options=MAP_OPTIONS)
@@ -109,13 +142,11 @@ def calibration_error_at_level(
     if not (isinstance(at, int | float) and 0.0 <= at <= 1.0):
         raise RefusedError(f"at={at!r} must be a confidence between 0 and 1")
     gap = float(np.clip(fit_map(map, view, **options).predict(np.array([float(at)]))[0], 0.0, 1.0) - at)
-    return (
-        undefined(
-            f"no prediction is near at={at:g}, so the curve is not reliable there: choose a confidence that the model "
-            "states"
-        )
-        if math.isnan(gap)
-        else gap
+    if not math.isnan(gap):
+        return gap
+    return undefined(
+        f"no prediction is near at={at:g}, so the curve is not reliable there: choose a confidence that the model "
+        "states"
     )
 
 
@@ -146,54 +177,12 @@ def calibration_curve_gap(map: Callable[[Any], Any], c: Any) -> Array:
     return np.asarray(map(at), dtype=np.float64) - at
 
 
-def _transport(view: Predictions, u: Array) -> float:
-    """The linear programme, on rows with equal confidence and label taken together."""
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_array
-
-    c, y, w = _merged(view)
-    if len(c) > _SLOW:
-        warn(
-            f"lower_distance solves a linear programme over {len(c)} distinct rows, which may take minutes: sce is a "
-            "fast alternative"
-        )
-    g, k = len(c), len(u)
-    row, column = np.repeat(np.arange(g), k), np.arange(g * k)
-    at = np.tile(np.arange(k), g)
-    entries = np.concatenate([np.ones(g * k), np.repeat(y, k) - np.tile(u, g)])
-    places = (np.concatenate([row, g + at]), np.concatenate([column, column]))
-    constraints = coo_array((entries, places), shape=(g + k, g * k)).tocsr()
-    solution = linprog(
-        np.abs(c[:, None] - u).ravel(), A_eq=constraints, b_eq=np.concatenate([w, np.zeros(k)]), method="highs"
-    )
-    if solution.fun is None:
-        raise RuntimeError(f"the linear programme was not solved: {solution.message}")
-    return max(float(solution.fun), 0.0)
-
-
 def _merged(view: Predictions) -> tuple[Array, Array, Array]:
     """Distinct pairs of confidence and label, with their shares of the weight."""
     ties = view.ties
     c, y = np.tile(ties.c, 2), np.repeat([0.0, 1.0], len(ties.c))
     w = np.concatenate([ties.w - ties.wy, ties.wy]) / view.total
     return c[w > 0.0], y[w > 0.0], w[w > 0.0]
-
-
-def _best_runs(view: Predictions) -> float:
-    """The cut of the sorted confidences into runs with the smallest cost: the weighted sum of |c - mean label|."""
-    ties = view.ties
-    c = ties.c
-    w, wy, wc = (np.concatenate([[0.0], np.cumsum(a)]) for a in (ties.w, ties.wy, ties.w * c))
-    best = np.zeros(len(c) + 1)
-    for end in range(1, len(c) + 1):
-        start = np.arange(end)
-        mean = (wy[end] - wy[:end]) / (w[end] - w[:end])
-        # confidences below the mean label move up, the others move down
-        middle = np.clip(np.searchsorted(c, mean), start, end)
-        up = mean * (w[middle] - w[:end]) - (wc[middle] - wc[:end])
-        down = (wc[end] - wc[middle]) - mean * (w[end] - w[middle])
-        best[end] = np.min(best[:end] + up + down)
-    return max(float(best[-1]) / view.total, 0.0)
 
 
 #: If there are more distinct confidences than this, they are rounded outward to two digits: the number of runs grows
@@ -245,7 +234,7 @@ def _over_views(values: list[HonestError], views: Views, average: Any, options: 
     """Bounds for all views together: each view has its share of the error probability, so the mean is covered too."""
     level = options.get("confidence_level", 0.95)
     shared = {**options, "confidence_level": 1.0 - (1.0 - level) / len(values)}
-    each = [_honest_error(view, **shared) for view in views.views]
+    each = [honest_error.entry.formula(view, **shared) for view in views.views]
     low, high = (views.average(np.array(column), average) for column in list(zip(*each, strict=True))[:2])
     return HonestError(low, high, max(e.certified for e in each))
 
@@ -283,10 +272,6 @@ def honest_error(
     >>> round(found.low, 3), round(found.high, 3), round(found.certified, 3)
     (0.104, 0.225, 0.336)
     """
-    return _honest_error(view, confidence_level=confidence_level, digits=digits)
-
-
-def _honest_error(view: Predictions, *, confidence_level: float = 0.95, digits: Any = "auto") -> HonestError:
     lower, upper = honest_bounds(view, confidence_level, digits)
     c, share = view.ties.c, view.ties.w / view.total
     least = np.maximum(np.maximum(lower - c, c - upper), 0.0)

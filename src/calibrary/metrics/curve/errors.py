@@ -245,7 +245,22 @@ def calibration_error_percentile(
     >>> round(cal.calibration_error_percentile(y, p, percentile=90), 4)
     0.2896
     """
-    return _error_percentile(view, percentile, map, measure, options)
+    one_of("measure", measure, ("sample", "uniform"))
+    if not 0.0 <= percentile <= 100.0:
+        raise RefusedError(f"percentile={percentile!r} must be from 0 to 100")
+    if measure == "sample":
+        gap = _sample_gap(view, map, options)
+        if not isinstance(map, str):
+            return weighted_percentile(gap, _copies(view), percentile)
+        asked = ("ranked gaps", map, repr(sorted(options.items())))
+        return float(view.remember(asked, lambda: CurveGaps(gap, _copies(view))).percentile(percentile))
+    curve = fit_map(map, view, **options)
+    low, high = getattr(curve, "support_", (0.0, 1.0))
+    grid = np.arange(2001) / 2000.0
+    c = grid[(grid >= low) & (grid <= high)]
+    c, w = (c, np.ones(len(c))) if len(c) else (view.ties.c, _copies(view))
+    gap = np.abs(np.asarray(curve.predict(c), dtype=np.float64) - c)
+    return weighted_percentile(gap, w, percentile)
 
 
 @metric("e50", replicate=_of_redrawn_labels(_percentiles_of_gaps(50.0)), **_LOESS)
@@ -305,25 +320,6 @@ def emax(view: Predictions, *, map: Any = "loess", measure: str = "sample", **op
 def _percentile(view: Predictions, **options: Any) -> float:
     """The formula that E50, E90 and Emax share; each metric fixes the percentile."""
     return float(calibration_error_percentile.entry.formula(view, **options))
-
-
-def _error_percentile(view: Predictions, percentile: float, map: Any, measure: str, options: Any) -> float:
-    one_of("measure", measure, ("sample", "uniform"))
-    if not 0.0 <= percentile <= 100.0:
-        raise RefusedError(f"percentile={percentile!r} must be from 0 to 100")
-    if measure == "sample":
-        gap = _sample_gap(view, map, options)
-        if not isinstance(map, str):
-            return weighted_percentile(gap, _copies(view), percentile)
-        asked = ("ranked gaps", map, repr(sorted(options.items())))
-        return float(view.remember(asked, lambda: CurveGaps(gap, _copies(view))).percentile(percentile))
-    curve = fit_map(map, view, **options)
-    low, high = getattr(curve, "support_", (0.0, 1.0))
-    grid = np.arange(2001) / 2000.0
-    c = grid[(grid >= low) & (grid <= high)]
-    c, w = (c, np.ones(len(c))) if len(c) else (view.ties.c, _copies(view))
-    gap = np.abs(np.asarray(curve.predict(c), dtype=np.float64) - c)
-    return weighted_percentile(gap, w, percentile)
 
 
 def _copies(view: Predictions) -> Array:

@@ -357,7 +357,10 @@ def detection_kernel_calibration_error(
     psi = _linked(matches, link)
     if not _measurable(matches):
         return no_value(matches, "a kernel error needs at least two detections")
-    return _kernel_error(matches.score, psi, matches.weights, _own_width(matches, bandwidth))
+    order = np.argsort(matches.score, kind="stable")
+    score, psi, weight = matches.score[order], psi[order], matches.weights[order]
+    expected = _smooth_mean(score, psi, weight, _own_width(matches, bandwidth))
+    return float(np.dot(weight, np.abs(expected - score)) / weight.sum())
 
 
 def _linked(matches: Matches, link: str | Callable[..., Any]) -> Array:
@@ -381,13 +384,6 @@ def _measurable(matches: Matches) -> bool:
 def _own_width(matches: Matches, bandwidth: float | str | tuple[float | str, ...]) -> float | str:
     """The bandwidth of the class of this view, if one is given for each class."""
     return bandwidth[matches.only or 0] if isinstance(bandwidth, tuple) else bandwidth
-
-
-def _kernel_error(score: Array, psi: Array, weight: Array, bandwidth: float | str) -> float:
-    order = np.argsort(score, kind="stable")
-    score, psi, weight = score[order], psi[order], weight[order]
-    expected = _smooth_mean(score, psi, weight, bandwidth)
-    return float(np.dot(weight, np.abs(expected - score)) / weight.sum())
 
 
 def _smooth_mean(score: Array, psi: Array, weight: Array, bandwidth: float | str) -> Array:

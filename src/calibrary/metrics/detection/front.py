@@ -12,6 +12,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar
 import numpy as np
 
 from calibrary.base.errors import RefusedCallError, RefusedError, undefined
+from calibrary.base.signatures import own_options
 from calibrary.data import Boxes, Matches, as_matches, is_data, match_detections, matched_detections
 from calibrary.metrics.machinery.declare import Entry, metric
 from calibrary.metrics.machinery.entry import Front
@@ -57,14 +58,9 @@ class Matching(Overlapping, total=False):
     iou_threshold: Any
 
 
-_BOX_OPTIONS: dict[str, Any] = {
-    "iou_threshold": 0.5, "matching": "coco", "max_detections": 100, "score_threshold": None, "zero_overlap": False,
-    "area_range": None, "unknown_images": "error",
-}  # fmt: skip
-_ARRAY_OPTIONS: dict[str, Any] = {
-    "iou": None, "category": None, "image": None, "box": None, "box_format": "xywh", "image_size": None,
-    "n_missed": 0, "missed_image": None, "missed_weight": None, "sample_weight": None,
-}  # fmt: skip
+#: Options of boxes to match, and of detections given as arrays, with their defaults; weights of images go with both.
+_BOX_OPTIONS = {n: option.default for n, option in own_options(match_detections).items() if n != "image_weight"}
+_ARRAY_OPTIONS = {n: option.default for n, option in own_options(matched_detections).items()}
 
 _DOC_DATA = """\
 ground_truth : Matches, dict, path, boxes or array-like

@@ -271,13 +271,9 @@ def spiegelhalter_z_test(
     """
     one_of("alternative", alternative, ("two-sided", "greater", "less"))
     z = _standardized_excess(view, weight_type)
-    # scipy.special.ndtr(-z) is the upper tail without the cancellation of 1 - scipy.special.ndtr(z)
-    p = {
-        "two-sided": 2.0 * scipy.special.ndtr(-abs(z)),
-        "greater": scipy.special.ndtr(-z),
-        "less": scipy.special.ndtr(z),
-    }[alternative]
-    return TestResult(z, float(p))
+    # the lower tail at -z is the upper tail without the cancellation of 1 - ndtr(z)
+    tail = scipy.special.ndtr({"two-sided": -abs(z), "greater": -z, "less": z}[alternative])
+    return TestResult(z, float(2.0 * tail if alternative == "two-sided" else tail))
 
 
 def _standardized_excess(view: Predictions, weight_type: str, soft_target: Any = None) -> float:
