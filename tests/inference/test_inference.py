@@ -217,6 +217,11 @@ def same(got, expected, entry):
             np.testing.assert_allclose(g, e, rtol=1e-7, atol=1e-9, err_msg=entry.id)
 
 
+def few(entry):
+    """How often rows or labels are drawn: half as often if a value takes long."""
+    return amount(3, N_FEW) if entry.costly else N_FEW
+
+
 @quiet
 @every_metric
 def test_interval_of_every_metric_is_that_of_its_values_on_resampled_rows(entry):
@@ -224,10 +229,11 @@ def test_interval_of_every_metric_is_that_of_its_values_on_resampled_rows(entry)
         pytest.skip("does not apply: keeps options of the original data: tested below")
     if entry.no_interval:
         pytest.skip("does not apply: an interval around it means nothing, and is refused")
+    times = few(entry)
     for y, p, kw in problems(entry):
-        result = cal.interval(entry.id, y, p, method="basic", n_resamples=N_FEW, rng=5, **kw)
+        result = cal.interval(entry.id, y, p, method="basic", n_resamples=times, rng=5, **kw)
         rng = generator(5, "rows")
-        drawn = [rng.integers(0, len(y), len(y)) for _ in range(N_FEW)]
+        drawn = [rng.integers(0, len(y), len(y)) for _ in range(times)]
         same(result.draws, [literal(entry, y[i], p[i], rows(kw, i)) for i in drawn], entry)
         np.testing.assert_allclose(np.atleast_1d(result.value), literal(entry, y, p, kw), rtol=1e-9, atol=1e-11)
         if entry.range[0] > -np.inf and not entry.fields:
@@ -238,19 +244,20 @@ def test_interval_of_every_metric_is_that_of_its_values_on_resampled_rows(entry)
 @quiet
 @every_metric
 def test_monte_carlo_test_of_every_metric_is_that_of_its_values_on_redrawn_labels(entry):
+    times = few(entry)
     for y, p, kw in problems(entry):
-        options = {"method": "monte-carlo", "n_resamples": N_FEW, "rng": 6, **kw}
+        options = {"method": "monte-carlo", "n_resamples": times, "rng": 6, **kw}
         if not entry.null:
             with pytest.raises(ValueError, match=f"{entry.id} has no null distribution: "):
                 cal.test(entry.id, y, p, **options)
             continue
         result = cal.test(entry.id, y, p, **options)
         rng = generator(6, "labels")
-        drawn = [drawn_labels(rng.random(len(y)), p) for _ in range(N_FEW)]
+        drawn = [drawn_labels(rng.random(len(y)), p) for _ in range(times)]
         expected = [literal(entry, y_null, p, kw) for y_null in drawn]
         same(result.null.values, expected, entry)
         p_value = np.atleast_1d(result.pvalue)
-        assert (np.isnan(p_value) | ((p_value >= 1 / (N_FEW + 1)) & (p_value <= 1))).all()
+        assert (np.isnan(p_value) | ((p_value >= 1 / (times + 1)) & (p_value <= 1))).all()
         assert result.alternative == entry.tail
 
 

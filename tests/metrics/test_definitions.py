@@ -13,7 +13,7 @@ import calibrary as cal
 import definitions
 from calibrary.numerics.draw import generator
 from definitions import DEFINITIONS
-from each import each, each_of_id
+from each import FULL, each, each_of_id
 from golden import arrays, assert_close, entries, keywords, number
 from metric_cases import binary
 
@@ -60,6 +60,8 @@ DATA = {
 
 #: Metrics that need hundreds of fits each.
 SLOW = ("ece_pl", "ece_pl3", "ece_fott")
+#: Metrics whose definition takes seconds on nine kinds of data.
+LONG = () if FULL else ("skde", "lower_distance")
 
 
 def inputs(id, y, p):
@@ -166,6 +168,8 @@ def test_the_metric_is_its_definition(id, data):
         pytest.skip("does not apply: needs more rows")
     if id in SLOW and data not in ("random", "ties", "four classes"):
         pytest.skip("does not apply: takes long, and other data show nothing new")
+    if id in LONG and data not in ("ties", "certain", "four classes"):
+        pytest.skip("does not apply: takes long, and a full run has the other data")
     y, p = y[: DEFINITIONS[id].most], p[: DEFINITIONS[id].most]
     check(id, y, p, **needed(id, y, p))
 
