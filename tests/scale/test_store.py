@@ -58,6 +58,11 @@ def test_days_sources_windows_and_late_rows(place: str) -> None:
     for i in (3, 0, 7, 1):  # in any order
         store.upsert(some(i), source=f"{i}", day=day(i))
     assert store.days == [day(0), day(1), day(3), day(7)]
+    whole = store.files()
+    assert [store.files(day(a), day(b)) for a, b in ((1, 3), (3, 3), (2, 6), (8, 9))] == [
+        whole[1:3], whole[2:3], whole[2:3], []
+    ]  # fmt: skip
+    assert (store.files(day(3)), store.files(None, "2026-10-02")) == (whole[2:], whole[:2])
     assert store.sources() == {str(i): [day(i)] for i in (0, 1, 3, 7)}
     assert store.sources(day(3)) == {"3": [day(3)]}
     assert store.window("all").digest == merged([some(i) for i in (0, 1, 3, 7)]).digest

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import calibrary as cal
 from calibrary.base.errors import CalibrationWarning, RefusedError
-from calibrary.validation.corrections import of_errors
+from calibrary.validation.corrections import Instability, of_errors
 from calibrary.validation.procedure import Rows, same_values, say_few_units
 
 RNG = np.random.default_rng(0)
@@ -202,6 +202,16 @@ def test_the_event_class_of_named_labels_is_said():
     for y in (Y, Y.astype(bool)):
         assert "The event is" not in cal.validate(plain(), X, y, **FAST).sentence
     assert "The event is" not in cal.validate(plain(), X, np.arange(300) % 3, **FAST).sentence
+
+
+# -- a prediction at the threshold --------------------------------------------------------------------
+
+
+def test_a_prediction_at_the_threshold_is_on_its_upper_side():
+    p = np.array([0.3, 0.3, 0.2])
+    refits = np.array([[0.3, 0.2, 0.3], [0.4, 0.3, 0.1]])
+    found = Instability(p, refits, p, 0.0, p, p)
+    assert found.changed(0.3).tolist() == [0.0, 0.5, 0.5]
 
 
 # -- ranks of the interval ---------------------------------------------------------------------------
