@@ -35,7 +35,7 @@ from calibrary.reporting import words
 
 STORE = Path(__file__).with_name("headline.json")
 ALPHA = 0.05
-ROW = Row("ece", "expected calibration error", "bin", 0.1)
+ROW = Row(id="ece", name="expected calibration error", family="bin", value=0.1)
 
 Draw = Callable[[int, np.random.Generator], np.ndarray]
 LAWS: dict[str, Draw] = {

@@ -110,7 +110,7 @@ def test_weights_and_lenses(monkeypatch):
 @pytest.mark.parametrize("id", ["ece", "ecce_mad"])
 def test_merged_and_wide_cells_have_the_null_distribution_of_the_fine_ones(id, world, monkeypatch):
     rng = np.random.default_rng(5)
-    n, times = 60_000, amount(4000, 16_000)
+    n, times = 60_000, amount(10_000, 16_000)
     draws = {"everywhere": (0.5, 0.5), "nearly certain": (60.0, 1.0), "rare": (0.2, 9.0)}
     p = rng.beta(*draws[world], n)
     y = (rng.random(n) < p).astype(int)

@@ -285,7 +285,7 @@ def test_the_verdict_needs_no_ece_in_the_table():
 
 def test_the_noise_of_the_draws_is_not_shown_as_what_a_calibrated_model_shows():
     y, p = world(300)
-    table = cal.evaluate(y, p, metrics=["ece", "citl"], tests=True, n_resamples=99)
+    table = cal.evaluate(y, p, metrics=["ece", "citl"], tests=True, n_resamples=99, rng=0)
     assert table.row("citl").expected_by_chance not in (None, 0.0)  # the mean of 99 draws
     shown = {row.id: if_calibrated(row.expected_by_chance, row.null_high, row.perfect, table) for row in table}
     assert shown["citl"] == "0"
