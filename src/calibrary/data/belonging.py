@@ -111,7 +111,7 @@ def split_rows(by: Any, align: Callable[[Any, str], NDArray[Any]]) -> list[tuple
     values. ``align`` selects the current rows from an array for all rows.
     """
     if isinstance(by, Mapping) or hasattr(by, "columns"):
-        columns = {str(name): align(by[name], f"by[{name!r}]") for name in _names(by)}
+        columns = {str(name): align(by[name], f"by[{name!r}]") for name in getattr(by, "columns", by)}
     else:
         columns = {"": align(by, "by")}
     if not columns:
@@ -120,18 +120,13 @@ def split_rows(by: Any, align: Callable[[Any, str], NDArray[Any]]) -> list[tuple
     return _cells([names for names, _ in coded], [index for _, index in coded])
 
 
-def _names(by: Any) -> list[Any]:
-    return list(by) if isinstance(by, Mapping) else list(by.columns)
-
-
 def _codes(values: NDArray[Any], name: str) -> tuple[list[Hashable], Indices]:
     """The distinct values of a column and the position of each row among them."""
     place = f"by[{name!r}]" if name else "by"
     if values.ndim != 1:
         raise RefusedError(f"{place} has {values.ndim} dimensions: pass one value per row")
-    missing = np.flatnonzero([v is None or v != v for v in values.tolist()])
-    if len(missing):
-        raise RefusedError(f"{place}[{missing[0]}] is missing: give every row a value, or leave the row out")
+    if (gone := missing(values.tolist())) is not None:
+        raise RefusedError(f"{place}[{gone}] is missing: give every row a value, or leave the row out")
     if values.dtype.kind == "O":
         distinct: list[Hashable] = sorted(set(values.tolist()), key=lambda v: (str(type(v)), str(v)))
         position = {v: i for i, v in enumerate(distinct)}

@@ -30,8 +30,9 @@ from __future__ import annotations
 
 import bisect
 import functools
+import itertools
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -191,7 +192,7 @@ def code_matrix(n_classes: int, kind: str = "one-vs-rest") -> NDArray[np.int64]:
     one_of("code", kind, ("one-vs-rest", "pairwise"))
     if kind == "one-vs-rest":
         return 2 * np.eye(n_classes, dtype=np.int64) - 1
-    pairs = _pairs(n_classes)
+    pairs = list(itertools.combinations(range(n_classes), 2))
     matrix = np.zeros((n_classes, len(pairs)), dtype=np.int64)
     for j, (a, b) in enumerate(pairs):
         matrix[a, j], matrix[b, j] = 1, -1
@@ -249,9 +250,7 @@ def _label_at(p: Predictions, column: Any) -> NDArray[Any]:
 
 
 def _label_up_to(p: Predictions, k: int) -> NDArray[Any]:
-    so_far: NDArray[Any]
-    so_far = (p.y <= k).astype(np.intp) if p.y.ndim == 1 else np.minimum(p.y[:, : k + 1].sum(axis=1), 1)
-    return so_far
+    return np.asarray((p.y <= k).astype(np.intp) if p.y.ndim == 1 else np.minimum(p.y[:, : k + 1].sum(axis=1), 1))
 
 
 # -- the views of each lens -------------------------------------------------------------------------
@@ -311,27 +310,18 @@ def _pooled(p: Predictions, lens: Lens) -> Views:
     return Views((p.subset(row, occurred.ravel(), p.p.ravel()),))
 
 
-def _by_class(p: Predictions, classes: NDArray[Any]) -> Views:
-    correct, confidence = _top(p)
-    views, keys = [], []
-    for k in range(p.k):
-        rows = np.flatnonzero(classes == k)
-        if len(rows):
-            views.append(p.subset(rows, correct[rows], confidence[rows]))
-            keys.append(k)
-    return Views(tuple(views), tuple(keys), np.array([v.total for v in views]), True, p.k)
+def _by_class(p: Predictions, lens: Lens) -> Views:
+    """The rows of each true, or predicted, class."""
+    (correct, confidence), classes = _top(p), p.y if lens.name == "true-class" else p.top
+    rows_of = {k: rows for k in range(p.k) if len(rows := np.flatnonzero(classes == k))}
+    views = {k: p.subset(rows, correct[rows], confidence[rows]) for k, rows in rows_of.items()}
+    return _apart(views, p.k)
 
 
-def _true_class(p: Predictions, lens: Lens) -> Views:
-    return _by_class(p, p.y)
-
-
-def _predicted_class(p: Predictions, lens: Lens) -> Views:
-    return _by_class(p, p.top)
-
-
-def _pairs(k: int) -> list[tuple[int, int]]:
-    return [(a, b) for a in range(k) for b in range(a + 1, k)]
+def _apart(views: Mapping[Any, Predictions], n_classes: int, several: bool = True) -> Views:
+    """Views of different rows, by their keys."""
+    totals = np.array([view.total for view in views.values()])
+    return Views(tuple(views.values()), tuple(views), totals, several, n_classes)
 
 
 def _rows_of_classes(p: Predictions) -> list[Indices]:
@@ -349,7 +339,7 @@ def _pairs_with_rows(rows_of: list[Indices]) -> Iterator[tuple[int, int]]:
 
 
 def _pairwise(p: Predictions, lens: Lens) -> Views:
-    views, keys = [], []
+    views = {}
     if lens.pair is not None and max(lens.pair) >= p.k:
         raise RefusedError(f"pairwise{lens.pair} names class {max(lens.pair)}, and classes are 0..{p.k - 1}")
     rows_of = _rows_of_classes(p)
@@ -360,30 +350,31 @@ def _pairwise(p: Predictions, lens: Lens) -> Views:
         if not (both > 0).all():
             rows, first, both = rows[both > 0], first[both > 0], both[both > 0]
         if len(rows):
-            views.append(p.subset(rows, (p.y[rows] == a).astype(np.intp), first / both))
-            keys.append((a, b))
+            views[a, b] = p.subset(rows, (p.y[rows] == a).astype(np.intp), first / both)
     if not views:
         raise RefusedError("lens='pairwise': no row belongs to a pair of classes")
-    return Views(tuple(views), tuple(keys), np.array([v.total for v in views]), lens.pair is None, len(keys))
+    return _apart(views, len(views), lens.pair is None)
 
 
-def _rank_order(p: Predictions, r: int) -> Indices:
+def _rank_order(p: Predictions, lens: Lens) -> tuple[Indices, int]:
+    """The classes of each row from the most likely on, and how many ranks the lens asks for."""
+    r = int(lens.r or 0)
     if not 1 <= r <= p.k:
         raise RefusedError(f"r={r} is outside 1..{p.k}, the number of classes")
     # stable sort of -probability: equal probabilities are ranked by class index
-    return np.argsort(-p.p, axis=1, kind="stable")
+    return np.argsort(-p.p, axis=1, kind="stable"), r
 
 
 def _rth(p: Predictions, lens: Lens) -> Views:
-    r = int(lens.r or 0)
-    ranked_class = _rank_order(p, r)[:, r - 1]
+    order, r = _rank_order(p, lens)
+    ranked_class = order[:, r - 1]
     confidence = np.take_along_axis(p.p, ranked_class[:, None], axis=1)[:, 0]
     return Views((p.view(_label_at(p, ranked_class), confidence),))
 
 
 def _within_top_r(p: Predictions, lens: Lens) -> Views:
-    r = int(lens.r or 0)
-    top = _rank_order(p, r)[:, :r]
+    order, r = _rank_order(p, lens)
+    top = order[:, :r]
     hit = np.add.reduce([_label_at(p, top[:, j]) for j in range(r)])
     if r == p.k:  # the sum is one by definition; its rounded value would leave 1e-17
         return Views((p.view(hit, np.ones(p.n)),))
@@ -392,8 +383,7 @@ def _within_top_r(p: Predictions, lens: Lens) -> Views:
 
 
 def _ranked(p: Predictions, lens: Lens) -> Views:
-    r = int(lens.r or 0)
-    order = _rank_order(p, r)
+    order, r = _rank_order(p, lens)
     largest = np.take_along_axis(p.p, order[:, :r], axis=1)
     rest = np.maximum(1.0 - largest.sum(axis=1), 0.0)
     rank = np.minimum((order == p.y[:, None]).argmax(axis=1), r)
@@ -420,7 +410,7 @@ def _code(p: Predictions, lens: Lens) -> Views:
     matrix = np.array(lens.matrix)
     if len(matrix) != p.k:
         raise RefusedError(f"matrix has {len(matrix)} rows and there are {p.k} classes: pass one row per class")
-    views, keys = [], []
+    views = {}
     for j in range(matrix.shape[1]):
         column = matrix[:, j]
         plus = p.p[:, column == 1].sum(axis=1)
@@ -429,12 +419,10 @@ def _code(p: Predictions, lens: Lens) -> Views:
         rows = np.flatnonzero((side != 0) & (both > 0))
         if len(rows):
             confidence = np.minimum(plus[rows] / both[rows], 1.0)
-            views.append(p.subset(rows, (side[rows] == 1).astype(np.intp), confidence))
-            keys.append(j)
+            views[j] = p.subset(rows, (side[rows] == 1).astype(np.intp), confidence)
     if not views:
         raise RefusedError("lens='code': no row belongs to a column of the matrix")
-    several = matrix.shape[1] > 1
-    return Views(tuple(views), tuple(keys), np.array([v.total for v in views]), several, matrix.shape[1])
+    return _apart(views, matrix.shape[1], matrix.shape[1] > 1)
 
 
 _LOOKS: dict[str, Callable[[Predictions, Lens], Views]] = {
@@ -444,8 +432,8 @@ _LOOKS: dict[str, Callable[[Predictions, Lens], Views]] = {
     "class-wise": _class_wise,
     "cumulative": _cumulative,
     "pooled": _pooled,
-    "true-class": _true_class,
-    "predicted-class": _predicted_class,
+    "true-class": _by_class,
+    "predicted-class": _by_class,
     "pairwise": _pairwise,
     "rth": _rth,
     "within-top-r": _within_top_r,

@@ -196,52 +196,40 @@ class Matches:
 
     # -- positions of the boxes ------------------------------------------------------------------
 
-    def _along(self, axis: int) -> tuple[Array, Array, Array]:
-        """The start and the extent of every box, and the extent of its image, along x (0) or y (1)."""
+    @once
+    def place(self) -> Array:
+        """Centre and size of every box relative to its image: columns cx, cy, w, h."""
         if self.box is None:
             raise RefusedError("these detections have no boxes: location and shape features need box= and image_size=")
         if self.image_size is None:
             raise RefusedError("these detections have no image sizes: location and shape features need image_size=")
-        if not (self.image_size > 0.0).all():
-            known: Flags = np.all(self.image_size > 0.0, axis=1)
-            bad = np.flatnonzero(~known[self.image])
-            if len(bad):
-                raise RefusedError(
-                    f"image {self.images[self.image[bad[0]]]!r} has no width and height: "
-                    "location and shape features are relative to the image size"
-                )
-        return self.box[:, axis], self.box[:, 2 + axis], self.image_size[:, axis][self.image]
-
-    def _center(self, axis: int) -> Array:
-        corner, extent, whole = self._along(axis)
-        return (corner + extent / 2.0) / whole
-
-    def _extent(self, axis: int) -> Array:
-        _, extent, whole = self._along(axis)
-        return extent / whole
-
-    @property
-    def place(self) -> Array:
-        """Centre and size of every box relative to its image: columns cx, cy, w, h."""
-        return np.column_stack([self.cx, self.cy, self.w, self.h])
+        whole = self.image_size[self.image]
+        bad = np.flatnonzero(~np.all(whole > 0.0, axis=1))
+        if len(bad):
+            raise RefusedError(
+                f"image {self.images[self.image[bad[0]]]!r} has no width and height: "
+                "location and shape features are relative to the image size"
+            )
+        corner, extent = self.box[:, :2], self.box[:, 2:]
+        return np.hstack([(corner + extent / 2.0) / whole, extent / whole])
 
     @property
     def cx(self) -> Array:
         """Centre of every box, as a share of its image's width."""
-        return self._center(0)
+        return self.place[:, 0]
 
     @property
     def cy(self) -> Array:
-        return self._center(1)
+        return self.place[:, 1]
 
     @property
     def w(self) -> Array:
         """Width of every box, as a share of its image's width."""
-        return self._extent(0)
+        return self.place[:, 2]
 
     @property
     def h(self) -> Array:
-        return self._extent(1)
+        return self.place[:, 3]
 
     # -- new matches from these ------------------------------------------------------------------
 
