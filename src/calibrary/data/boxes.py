@@ -157,7 +157,7 @@ def joined(truth: Boxes, found: Boxes, unknown_images: str = "error") -> Pair:
     area = box_area(truth.box) if truth.area is None else truth.area
     return Pair(
         images,
-        _size_table(images, truth.sizes if truth.sizes is not None else found.sizes),
+        size_table(images, truth.sizes if truth.sizes is not None else found.sizes),
         kinds,
         tuple(str(kind) if named is None else named[kind] for kind in kinds),
         object_image[here],
@@ -280,7 +280,7 @@ def _size(size: Any, name: str) -> tuple[float, float]:
     return width, height
 
 
-def _size_table(images: tuple[Hashable, ...], sizes: Sizes | None) -> Array:
+def size_table(images: Sequence[Hashable], sizes: Sizes | None) -> Array:
     """One row per image, NaN if its size is unknown."""
     if isinstance(sizes, tuple):
         return np.tile(np.array(sizes, dtype=np.float64), (len(images), 1))

@@ -23,6 +23,7 @@ from calibrary.data.boxes import (
     checked_sizes,
     joined,
     numbers,
+    size_table,
 )
 
 
@@ -226,7 +227,13 @@ def _yolo_boxes(files: Mapping[str, Path], sizes: Sizes | None, *, scored: bool,
     table = np.array(rows, dtype=np.float64).reshape(len(rows), 5 + scored)
     box = checked_boxes(as_xywh(table[:, 1:5], "cxcywh"), places.__getitem__)
     if sizes is not None:
-        box = box * np.tile(_sizes_of(image, sizes), 2)
+        size = size_table(image, sizes)
+        unknown = np.flatnonzero(np.isnan(size[:, 0]))
+        if len(unknown):
+            raise RefusedError(
+                f"image_size has no entry for {image[unknown[0]]!r}: pass width and height of every image"
+            )
+        box = box * np.tile(size, 2)
     return Boxes(
         image,
         table[:, 0].astype(int).tolist(),
@@ -280,12 +287,3 @@ def _yolo_line(line: str, place: str, scored: bool) -> list[float]:
 def _cut(line: str) -> str:
     shown = line.strip()
     return shown if len(shown) <= 80 else f"{shown[:77]}..."
-
-
-def _sizes_of(image: list[Hashable], sizes: Sizes) -> Any:
-    if isinstance(sizes, tuple):
-        return np.tile(np.array(sizes), (len(image), 1))
-    missing = next((stem for stem in image if stem not in sizes), None)
-    if missing is not None:
-        raise RefusedError(f"image_size has no entry for {missing!r}: pass width and height of every image")
-    return np.array([sizes[stem] for stem in image]).reshape(-1, 2)
