@@ -205,6 +205,12 @@ def test_time_travels_with_rows_and_images(data):
         data.at_times(["soon"] * data.n_places)
 
 
+def test_a_missing_date_of_pandas_is_no_date():
+    pandas = pytest.importorskip("pandas")
+    times = as_times(np.array(["2026-01-01", pandas.NA, pandas.NaT, None, " "], dtype=object))
+    np.testing.assert_array_equal(np.isnat(times), [False, True, True, True, True])
+
+
 def test_time_is_that_of_the_rows_that_count():
     y, c = arrays()
     p = cal.predictions(y, c, sample_weight=np.arange(N) % 3)

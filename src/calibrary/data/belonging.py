@@ -83,7 +83,7 @@ def as_times(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _gap(v: Any) -> bool:
-    return v is None or v != v or type(v).__name__ in ("NAType", "NaTType") or (isinstance(v, str) and not v.strip())
+    return missing([v]) is not None or (isinstance(v, str) and not v.strip())
 
 
 def _date(value: Any, row: int) -> np.datetime64:

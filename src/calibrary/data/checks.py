@@ -141,6 +141,14 @@ def missing(values: Sequence[Any]) -> int | None:
     return next((i for i, value in enumerate(values) if value is None or _is_not_itself(value)), None)
 
 
+def absent(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which entries are missing: None, NaN, NaT and pandas' NA."""
+    if values.dtype.kind != "O":
+        return np.asarray(values != values)
+    gone = [value is None or _is_not_itself(value) for value in values.ravel().tolist()]
+    return np.array(gone, dtype=bool).reshape(values.shape)
+
+
 def one_each(values: Any, name: str, n: int, rows: str, wanted: str, remedy: str) -> NDArray[Any]:
     """A column with a value for each of n rows, which the words ``rows`` count; none may be missing."""
     given = as_array(values, name)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
 from calibrary.base.text import in_sentence
-from calibrary.data.checks import as_array, missing
+from calibrary.data.checks import absent, as_array
 
 if TYPE_CHECKING:
     from calibrary.data import Data
@@ -77,9 +77,7 @@ class IdentifiedRows:
         labels = as_array(y_true, "y_true")
         if labels.ndim != 1:
             return None
-        there = ~np.isnan(labels) if labels.dtype.kind == "f" else np.ones(len(labels), dtype=bool)
-        if labels.dtype == object:
-            there = np.array([missing([label]) is None for label in labels.tolist()], dtype=bool)
+        there = ~absent(labels)
         if outside is not None:
             there &= ~as_array(outside, "outside").astype(bool)
         index = first_index(y_true, y_prob)

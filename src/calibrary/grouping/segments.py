@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, whole
 from calibrary.base.numbers import distinct_digits
-from calibrary.data.checks import Indices, as_array
+from calibrary.data.checks import Indices, absent, as_array
 from calibrary.data.identity import index_of, refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import OfRows
@@ -100,7 +100,7 @@ def ranges_of(values: NDArray[Any], parts: int = N_CUTS) -> tuple[tuple[str, ...
 
 def known_values(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The values that are there, numbers as numbers even if tables hold them with gaps; and which are missing."""
-    missing = _missing(values)
+    missing = absent(values)
     if values.dtype.kind == "O":
         missing |= np.array([isinstance(v, str) and not v.strip() for v in values.tolist()], dtype=bool)
     elif values.dtype.kind == "U":
@@ -202,7 +202,7 @@ def _cuts(weight: NDArray[Any], n_cuts: int) -> Indices:
 
 def _refuse_missing(name: str, values: NDArray[Any], view: Predictions) -> None:
     """Raise an error unless every row has a value in every column."""
-    missing = _missing(values)
+    missing = absent(values)
     if missing.any():
         i = int(missing.argmax())
         row = i if view.rows is None else int(view.rows[i])
@@ -210,14 +210,6 @@ def _refuse_missing(name: str, values: NDArray[Any], view: Predictions) -> None:
             f"by[{name!r}] has no value in row {row}, so that its segments do not cover every row: fill missing "
             "values with a name such as 'missing', or leave those rows out"
         )
-
-
-def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which values are missing: None, NaN, NaT and pandas' NA."""
-    if values.dtype.kind != "O":
-        return np.asarray(values != values)
-    names = ("NAType", "NaTType")
-    return np.array([v is None or type(v).__name__ in names or v != v for v in values.tolist()], dtype=bool)
 
 
 def _names(values: NDArray[Any]) -> list[str]:
@@ -240,7 +232,7 @@ class UserGroups(OfRows):
         self.given, self.index = as_array(groups, "groups"), index_of(groups)
         if self.given.ndim != 1:
             raise RefusedError(f"groups has {self.given.ndim} dimensions: pass one group per row")
-        missing = np.flatnonzero(_missing(self.given))
+        missing = np.flatnonzero(absent(self.given))
         if len(missing):
             raise RefusedError(f"groups[{missing[0]}] is missing: pass a group for every row")
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
 from calibrary.base.text import in_sentence
-from calibrary.data.checks import Array, Indices, as_array, as_floats, checked_probabilities, checked_weights
-from calibrary.data.checks import missing as first_missing
+from calibrary.data.checks import Array, Indices, absent, as_array, as_floats, checked_probabilities, checked_weights
 from calibrary.data.columns import by_name, column_names
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.labels import plain_labels
@@ -216,12 +215,7 @@ def _labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         raise RefusedError(
             f"y_true has shape {rows.shape} and y_prob has {n} rows: pass one or several labels for each row"
         )
-    missing = np.zeros(rows.shape, dtype=bool)
-    if rows.dtype.kind == "O":
-        missing[:] = np.array([first_missing([v]) is not None for v in rows.ravel().tolist()]).reshape(rows.shape)
-    elif rows.dtype.kind == "f":
-        missing[:] = np.isnan(rows)
-    return rows, missing
+    return rows, absent(rows)
 
 
 def _plain(labels: NDArray[Any]) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.markup import Told, html_table, markup
 from calibrary.base.numbers import counted, ends, number, percent, pvalue
 from calibrary.data.asked import checks_options
-from calibrary.data.checks import Indices, as_array, missing
+from calibrary.data.checks import Indices, absent, as_array
 from calibrary.data.identity import knows_rows, refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
@@ -213,9 +213,9 @@ def _places(p: Predictions, groups: Any, order: Sequence[Any] | None) -> tuple[t
     if groups is None:
         raise RefusedError("groups is missing: pass the severity, month or site of each row")
     values: NDArray[Any] = p.align(as_array(groups, "groups"), "groups")
-    absent = np.array([missing([v]) is not None for v in values]) if values.dtype.kind == "O" else values != values
-    if absent.any():
-        at = int(absent.argmax())
+    gone = absent(values)
+    if gone.any():
+        at = int(gone.argmax())
         at = at if p.rows is None else int(p.rows[at])
         raise RefusedError(f"groups[{at}] is missing: drop such rows, or assign them to a group")
     if values.dtype.kind == "O":
