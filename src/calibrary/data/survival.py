@@ -237,15 +237,11 @@ class _Steps:
         self.of_cause, self.of_any = np.bincount(at, w * here, size), np.bincount(at, w * any_event, size)
         self.until = int(np.searchsorted(distinct, t, side="right"))
         self.place, self.here, self.any_event, self.w = at, here, any_event, w
-        self.stays = self._stays(self.at_risk, self.of_any)
+        self.stays = 1.0 - _share(self.of_any, self.at_risk)
         self.before = np.concatenate(([1.0], np.cumprod(self.stays)))[:-1]  # free of any event before each time
         rises = self.before * _share(self.of_cause, self.at_risk)
         self.risk = np.concatenate(([0.0], np.cumsum(rises[: self.until])))  # before each time, and at t
         self.incidence = float(self.risk[-1])
-
-    @staticmethod
-    def _stays(at_risk: Any, events: Any) -> Array:
-        return np.asarray(1.0 - _share(events, at_risk))
 
     @property
     def standard_error(self) -> float:
@@ -268,8 +264,7 @@ class _Steps:
         """n F - (n - 1) F without one copy of the row, from the prefixes in which one row fewer is at risk."""
         k, n = self.until, self.at_risk
         fewer = n - 1.0
-        stays = self._stays(fewer, self.of_any)
-        before = np.concatenate(([1.0], np.cumprod(stays)))[:-1]
+        before = np.concatenate(([1.0], np.cumprod(1.0 - _share(self.of_any, fewer))))[:-1]
         risk = np.concatenate(([0.0], np.cumsum((before * _share(self.of_cause, fewer))[:k])))
         m = np.minimum(self.place, k)
         inside = self.place < k
@@ -308,9 +303,7 @@ def _not_censored(times: Array, happened: NDArray[np.bool_], w: Array, at: Array
     distinct, index = np.unique(times, return_inverse=True)
     events, censored = (np.bincount(index, w * which, len(distinct)) for which in (happened, ~happened))
     left = np.cumsum((events + censored)[::-1])[::-1]  # number at risk just before each time
-    at_risk = left - events
-    stays = 1.0 - np.divide(censored, at_risk, out=np.zeros(len(distinct)), where=at_risk > 0.0)
-    before = np.concatenate(([1.0], np.cumprod(stays)))
+    before = np.concatenate(([1.0], np.cumprod(1.0 - _share(censored, left - events))))
     return before[np.searchsorted(distinct, at, side="left")]
 
 

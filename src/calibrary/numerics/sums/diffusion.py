@@ -94,10 +94,7 @@ class Diffusion:
             found = self._between_turns(s, 4 * cells)
             if found is not None:
                 return found
-        density = self.density(s, cells)
-        # the density is even about both ends
-        nodes = np.concatenate((density[_LEFT:0:-1], density, density[-2 : -ORDER // 2 - 2 : -1]))
-        return float(absolute_integral(nodes, 1.0 / cells)[:cells].sum()), None
+        return float(_integrals(self.density(s, cells)[None], cells)[0]), None
 
     def _between_turns(self, s: float, cells: int) -> tuple[float, float] | None:
         """The same two from the mass between sign changes of the density; None if there are many sign changes.
@@ -209,17 +206,22 @@ class Diffusions:
         density = _at_cells(faded, cells)
         if self._rough:
             return _rough_integrals(density).tolist()
-        nodes = np.concatenate((density[:, _LEFT:0:-1], density, density[:, -2 : -ORDER // 2 - 2 : -1]), axis=1)
-        # one after the other on one axis: the cells between two of them have no meaning
-        area = np.zeros(nodes.size)
-        area[: 1 - ORDER] = absolute_integral(nodes.ravel(), 1.0 / cells)
-        return area.reshape(nodes.shape)[:, :cells].sum(axis=1).tolist()
+        return _integrals(density, cells).tolist()
 
     def _transformed(self) -> Array:
         if not len(self._cosines):
             nodes = (self._points._grid(self._size).spread @ self._a.T).T
             self._cosines = _cosine_sums(_folded(nodes, self._size), self._size)
         return self._cosines
+
+
+def _integrals(density: Array, cells: int) -> Array:
+    """The integral over [0, 1] of each absolute density, which is even about both ends."""
+    nodes = np.concatenate((density[:, _LEFT:0:-1], density, density[:, -2 : -ORDER // 2 - 2 : -1]), axis=1)
+    # one after the other on one axis: the cells between two of them have no meaning
+    area = np.zeros(nodes.size)
+    area[: 1 - ORDER] = absolute_integral(nodes.ravel(), 1.0 / cells)
+    return area.reshape(nodes.shape)[:, :cells].sum(axis=1)
 
 
 def _rough_integrals(density: Array) -> Array:

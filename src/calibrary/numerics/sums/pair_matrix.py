@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.once import once
+
 Array = NDArray[np.float64]
 
 #: Number of values in explicit rows computed at a time.
@@ -76,7 +78,7 @@ class CalledMatrix(PairMatrix):
         self.n = len(x)
         self.x, self.g, self.kernel, self.metric = x, g, kernel, metric
 
-    @property
+    @once
     def diagonal(self) -> Array:
         return np.einsum("nd,nd->n", self.g, self.g) * self.kernel(np.zeros(self.n))
 
