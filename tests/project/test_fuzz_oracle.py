@@ -12,6 +12,7 @@ import oracle
 import oracle_logs
 import oracle_stores
 from calibrary.scale import Store
+from each import amount
 from oracle import Violation, turn
 from paths import ROOT
 
@@ -23,12 +24,12 @@ def _turns(case, seeds, folder, name):
 
 @pytest.mark.parametrize("name", oracle_logs.LOGS)
 def test_no_log_is_read_wrong_in_silence(name, tmp_path):
-    _turns(oracle_logs.log_turn, 3, tmp_path, name)
+    _turns(oracle_logs.log_turn, amount(2, 3), tmp_path, name)
 
 
 @pytest.mark.parametrize("name", oracle_logs.WORDS)
 def test_no_confidence_in_words_is_guessed(name, tmp_path):
-    _turns(oracle_logs.words_turn, 3, tmp_path, name)
+    _turns(oracle_logs.words_turn, amount(2, 3), tmp_path, name)
 
 
 def test_a_packed_log_that_lost_a_part_of_its_list_of_members_is_refused(tmp_path):
@@ -37,12 +38,12 @@ def test_a_packed_log_that_lost_a_part_of_its_list_of_members_is_refused(tmp_pat
 
 @pytest.mark.parametrize("name", oracle_stores.STORES)
 def test_no_store_is_read_wrong_in_silence(name, tmp_path):
-    _turns(oracle_stores.store_turn, 2, tmp_path, name)
+    _turns(oracle_stores.store_turn, amount(1, 2), tmp_path, name)
 
 
 @pytest.mark.parametrize("name", ["killed", "a second writer in between", "a reader beside"])
 def test_kills_and_two_jobs_at_many_steps(name, tmp_path):
-    _turns(oracle_stores.store_turn, 30, tmp_path, name)
+    _turns(oracle_stores.store_turn, amount(15, 30), tmp_path, name)
 
 
 def test_two_processes_and_a_kill(tmp_path):

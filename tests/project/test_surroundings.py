@@ -57,11 +57,12 @@ def test_an_ascii_locale_takes_names_in_every_letter(folder):
 
 
 def test_a_report_needs_no_docstrings_no_home_and_no_utf_8(folder):
-    out = ("-o", "ü.html", "-o", "ü.json")
+    pages = ("ü.html", "ü.json") if FULL else ("ü.json",)  # the libraries of figures are compiled anew for -OO
+    out = [word for page in pages for word in ("-o", page)]
     done = _run(folder, "report", *NAMED, *REPORT, *out, flags=("-OO",), **ASCII_ONLY, **NOWHERE)
     assert done.returncode == 0, done.stderr
     assert "t\\xe4st" in done.stdout
-    assert "täst" in (folder / "ü.html").read_text(encoding="utf-8")
+    assert all("täst" in (folder / page).read_text(encoding="utf-8") for page in pages if page.endswith("html"))
     assert "täst" in json.loads((folder / "ü.json").read_text())["title"]
 
 
