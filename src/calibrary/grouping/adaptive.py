@@ -297,7 +297,7 @@ class _Sweep:
 
         In a stack there is one answer for each of the replicates ``which``.
         """
-        below, positive = self.below[ends], self.positive[which][..., ends]
+        below, positive = self.below[ends], self.positive[..., ends][which]
         w, wy = below[1:] - below[:-1], positive[..., 1:] - positive[..., :-1]
         if not w.all():
             w, wy = w[w > 0], wy[..., w > 0]

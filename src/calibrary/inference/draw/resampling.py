@@ -23,8 +23,9 @@ from calibrary.data.checks import Array
 from calibrary.data.stacked import Block, Scheme
 from calibrary.inference.draw.waiting import ProgressBar, WorkDone
 
-#: With fewer units than this, a second thread does not help, because most time is spent in Python itself.
-_THREADS_FROM = 20_000
+#: With fewer units than this, a second thread does not help, because most time is spent in Python itself; nor does it
+#: for many metrics with fewer than the second number, whose short array operations wait for each other.
+_THREADS_FROM, _THREADS_OF_MANY_FROM = 20_000, 50_000
 #: The most random numbers in a block of replicates; with more rows than this, replicates are evaluated one by one.
 _IN_BLOCKS = 1 << 18
 #: Seconds of work from which copies of the process share it.
@@ -126,7 +127,7 @@ def replicate(
         if processes > 1:
             _in_processes(processes, blocks, draw, evaluate, result, path.faults, progress)
         else:
-            _on_threads(_workers(workers, scheme.base.n), blocks, draw, evaluate, progress)
+            _on_threads(_workers(workers, scheme.base.n, n_numbers), blocks, draw, evaluate, progress)
     finally:
         progress.close()
     if result.failure and np.isnan(result.values).all():
@@ -225,9 +226,14 @@ def say_faults(faults: Mapping[str, str]) -> None:
         warn(f"{name} failed on some resamples, which were left out: {FAULT}: {error}")
 
 
-def _workers(workers: int | None, n_units: int) -> int:
+#: More values than this are those of a table, not of one metric or a pair.
+_FEW_VALUES = 4
+
+
+def _workers(workers: int | None, n_units: int, n_numbers: int) -> int:
     if workers is None:
-        return min(2, os.cpu_count() or 1) if n_units >= _THREADS_FROM else 1
+        least = _THREADS_FROM if n_numbers <= _FEW_VALUES else _THREADS_OF_MANY_FROM
+        return min(2, os.cpu_count() or 1) if n_units >= least else 1
     if workers < 1:
         raise RefusedError(f"workers={workers}: pass at least 1, or None to choose")
     return int(workers)

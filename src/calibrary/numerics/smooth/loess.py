@@ -8,6 +8,7 @@ is the cumulative number of copies, and q counts copies.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import pairwise
 from math import sqrt
 from typing import Any
@@ -199,13 +200,26 @@ def replacement_points(x: Array, weights: Array, cuts: Indices) -> tuple[Array, 
     angle = np.pi * (np.arange(_NODES)[::-1] + 0.5) / _NODES
     powers = np.arange(_NODES)
     spread = np.cos(np.outer(angle, powers)) * np.where(powers == 0, 1.0, 2.0) / _NODES
-    nodes, shares = np.empty((len(bounds) - 1, _NODES)), np.empty((len(bounds) - 1, _NODES, weights.shape[1]))
-    for j, (start, stop) in enumerate(pairwise(bounds)):
-        center, half = 0.5 * (x[start] + x[stop - 1]), 0.5 * (x[stop - 1] - x[start])
-        z = (x[start:stop] - center) / (half if half > 0.0 else 1.0)
-        nodes[j] = center + half * np.cos(angle)
-        shares[j] = spread @ (chebvander(z, _NODES - 1).T @ weights[start:stop])
+    low, high = x[bounds[:-1]], x[bounds[1:] - 1]
+    center, half = 0.5 * (low + high), 0.5 * (high - low)
+    nodes = center[:, None] + half[:, None] * np.cos(angle)
+    size, within, shares = np.diff(bounds), np.where(half > 0.0, half, 1.0), np.empty((*nodes.shape, weights.shape[1]))
+    for runs in _spans(bounds):
+        rows = slice(bounds[runs.start], bounds[runs.stop])
+        z = (x[rows] - center[runs].repeat(size[runs])) / within[runs].repeat(size[runs])
+        table = chebvander(z, _NODES - 1).T
+        for j, (start, stop) in enumerate(pairwise(bounds[runs.start : runs.stop + 1].tolist()), runs.start):
+            shares[j] = spread @ (table[:, start - rows.start : stop - rows.start] @ weights[start:stop])
     return nodes.ravel(), shares.reshape(nodes.size, -1)
+
+
+def _spans(bounds: Indices) -> Iterator[slice]:
+    """Neighbouring runs whose rows together fit the cache."""
+    first = 0
+    while first < len(bounds) - 1:
+        last = max(int(bounds.searchsorted(bounds[first] + _BLOCK, "right")) - 1, first + 1)
+        yield slice(first, last)
+        first = last
 
 
 def fit_weights(
