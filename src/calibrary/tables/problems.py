@@ -143,25 +143,27 @@ def _of_labels(
     cells: NDArray[Any], label: str, n_columns: int, how: FileLayout, keep: NDArray[np.bool_], problem: Any
 ) -> Iterator[Problem]:
     """Labels beyond the two of one column of probabilities, labels that --labels does not name, one class alone."""
-    there = keep & ~reading.is_missing(cells)
-    named = reading.words(cells)
-    distinct, counts = np.unique(named[there].astype(str), return_counts=True)
+    if how.labels is None and n_columns > 1:
+        return
+    there, named = keep & ~reading.is_missing(cells), reading.words(cells)
+    distinct, member = reading.factor(named[there])
     if how.labels is not None:
         expected = set(how.labels)
         if len(how.labels) != max(n_columns, 2) or not expected & set(distinct):
             return  # the names themselves are wrong, and no row is
-    elif n_columns > 1 or not len(distinct):
+    elif not distinct:
         return
     else:
-        frequent = np.argsort(-counts, kind="stable")[:2]
-        expected = next((s for s in ({"0", "1"}, {"-1", "1"}) if s <= set(distinct)), set(distinct[frequent].tolist()))
-        others = sum(n for word, n in zip(distinct.tolist(), counts.tolist(), strict=True) if word not in expected)
+        counts = np.bincount(member)
+        frequent = {distinct[i] for i in np.argsort(-counts, kind="stable")[:2]}
+        expected = next((s for s in ({"0", "1"}, {"-1", "1"}) if s <= set(distinct)), frequent)
+        others = sum(n for word, n in zip(distinct, counts.tolist(), strict=True) if word not in expected)
         if len(distinct) > _MOST_LABELS or others > reading.FEW_OTHERS * there.sum():
             what = f"{len(distinct):,} labels beside one column of probabilities"
             remedy = "one column for each class with --prob, or another --label"
             yield from problem(label, what, there, remedy)
             return
-    for word in (word for word in distinct.tolist() if word not in expected):
+    for word in (word for word in distinct if word not in expected):
         remedy = f"--drop-label {word}" if " " not in word else f"--drop-label {word!r}"
         yield from problem(
             label, f"the label {plain(word, 30)!r} beside {some(sorted(expected))}", named == word, remedy

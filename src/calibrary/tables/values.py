@@ -352,4 +352,7 @@ def first_difference(theirs: NDArray[Any], ours: NDArray[Any]) -> tuple[int, str
 
 def words(values: NDArray[Any]) -> NDArray[Any]:
     """The values as text, in which 1 and 1.0 are equal, so that columns of two files can be compared."""
-    return np.array([as_word(value) for value in values.tolist()], dtype=object)
+    if values.dtype.kind == "O":
+        return np.array([as_word(value) for value in values.tolist()], dtype=object)
+    names, member = factor(values)
+    return np.array(names, dtype=object)[member]
