@@ -50,11 +50,12 @@ def _workers(name: str, value: Any) -> None:
         _whole(1, ", -1 for all cores, or None")(name, value)
 
 
-def share(name: str, value: Any) -> None:
-    """Refuse what is no number between 0 and 1."""
+def share(name: str, value: Any, usual: float | None = None) -> None:
+    """Refuse what is no number between 0 and 1; the error names the ``usual`` one, if there is one."""
     if not is_number(value) or not 0 < value < 1:
         hint = f", such as {value / 100:g} for {value:g}%" if is_number(value) and 1 < value < 100 else ""
-        raise RefusedError(f"{name}={in_sentence(value)} is outside (0, 1): pass a number between 0 and 1{hint}")
+        remedy = f"pass a number between 0 and 1{hint}" if usual is None else f"{usual:g} is usual"
+        raise RefusedError(f"{name}={in_sentence(value)} is outside (0, 1): {remedy}")
 
 
 def _average(name: str, value: Any) -> None:

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import FAULT, RefusedError, bounded, collected_warnings, warn
 from calibrary.base.forked import Forked, can_fork
-from calibrary.base.text import in_sentence
-from calibrary.data.asked import check_asked
+from calibrary.data.asked import check_asked, share
 from calibrary.data.checks import Array
 from calibrary.data.stacked import Block, Scheme
 from calibrary.inference.draw.waiting import ProgressBar, WorkDone
@@ -320,8 +319,7 @@ def check_draws(n_resamples: int, alpha: float) -> int:
 
 
 def check_level(confidence_level: float) -> float:
-    if not (isinstance(confidence_level, int | float | np.number) and 0.0 < confidence_level < 1.0):
-        raise RefusedError(f"confidence_level={in_sentence(confidence_level)} is outside (0, 1): 0.95 is usual")
+    share("confidence_level", confidence_level, usual=0.95)
     return float(confidence_level)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import RefusedCallError, RefusedError
+from calibrary.base.errors import RefusedCallError, RefusedError, collected_warnings
 from calibrary.base.once import once
 from calibrary.data import as_data
 from calibrary.data.checks import Array, as_array
@@ -463,38 +463,39 @@ def fast(entry: Entry, question: Question, scheme: Scheme, observed: Array) -> P
         return _prepared(entry, question, scheme, scheme.rows, "row_weights", "row_labels") or _prepared(
             entry, question, scheme, scheme.base, "weights", "labels"
         )
-    if entry.means_rows and not {"reduction", "skill"} & set(question.options):
-        return _mean_of_rows(entry, question, scheme, observed)
-    return None
+    return _mean_of_rows(entry, question, scheme, observed)
 
 
 # -- means of row losses: a dot product -------------------------------------------------------------
 
 
 def _mean_of_rows(entry: Entry, question: Question, scheme: Scheme, observed: Array) -> Path | None:
-    rows = scheme.rows
+    rows, losses = scheme.rows, row_losses(entry, question, scheme.rows)
+    if losses is None:
+        return None
     views = views_of(entry, rows, question)
     plain = isinstance(question.average, str) and question.average in ("auto", "uniform", "macro")
     if views.several and not (plain and all(view.n == rows.n for view in views.views)):
         return None  # the average over views is not a mean over rows, or its weights change with the replicate
-    losses = _losses(entry, question, rows)
     # consistency resampling uses other rows: every row with every label
     value = observed if scheme.unsorted is not None else measure(entry, rows, question)
-    if losses is None or (not scheme.relabels and not np.allclose(rows.mean(losses), value, rtol=1e-9)):
-        return None  # some losses are infinite, or the score is not a mean over rows
+    if not scheme.relabels and not np.allclose(rows.mean(losses), value, rtol=1e-9):
+        return None  # the score is not a mean over rows
     if not scheme.relabels:
         return _weighted_mean(losses, rows)
     if rows.k > _MOST_LABELS:
         return None
-    table = [_losses(entry, question, rows.relabeled(np.full(rows.n, k))) for k in range(rows.k)]
+    table = [row_losses(entry, question, rows.relabeled(np.full(rows.n, k))) for k in range(rows.k)]
     if any(each is None for each in table):
         return None
     return _mean_by_label(np.array(table), rows)
 
 
-def _losses(entry: Entry, question: Question, p: Predictions) -> Array | None:
-    """The loss of every row, or None if the metric is not a mean of row losses."""
-    with np.errstate(all="ignore"):
+def row_losses(entry: Entry, question: Question, p: Predictions) -> Array | None:
+    """The loss of every row; None if the metric is not a mean of row losses, or if one is infinite."""
+    if not entry.means_rows or {"reduction", "skill"} & set(question.options):
+        return None
+    with collected_warnings(), np.errstate(all="ignore"):
         each = np.asarray(measure(entry, p, question.with_options(reduction="none")), dtype=np.float64)
     return each if each.shape == (p.n,) and np.isfinite(each).all() else None
 

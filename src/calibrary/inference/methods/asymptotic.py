@@ -15,7 +15,7 @@ from calibrary.base.signatures import own_options
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups
-from calibrary.inference.draw.statistic import Statistic, interval_result, refuse
+from calibrary.inference.draw.statistic import Statistic, interval_result, refuse, row_losses
 from calibrary.inference.result import Estimate, IntervalResult
 from calibrary.maps.base import logit
 from calibrary.maps.likelihood import Points, logits
@@ -123,25 +123,20 @@ def own_pvalue(statistic: Statistic) -> float:
 # -- means of rows -----------------------------------------------------------------------------------
 
 
-def row_losses(statistic: Statistic) -> Array | None:
+def losses_of(statistic: Statistic) -> Array | None:
     """The loss of every row, if the metric is the mean of the losses."""
-    entry, question, p = statistic.entry, statistic.question, statistic.sample.p
-    if entry is None or not entry.means_rows or {"reduction", "skill"} & set(question.options):
-        return None
-    with collected_warnings(), np.errstate(all="ignore"):
-        each = np.asarray(measure(entry, p, question.with_options(reduction="none")), dtype=np.float64)
-    if each.shape != (p.n,) or not np.isfinite(each).all():
-        return None
-    return each if np.allclose(p.mean(each), statistic.observed, rtol=1e-9) else None
+    entry, p = statistic.entry, statistic.sample.p
+    each = None if entry is None else row_losses(entry, statistic.question, p)
+    return each if each is not None and np.allclose(p.mean(each), statistic.observed, rtol=1e-9) else None
 
 
 def is_mean_of_rows(statistic: Statistic) -> bool:
     """Whether the metric is the mean of the finite losses of rows; the losses themselves are not kept."""
-    return statistic.remember("mean of rows", lambda: row_losses(statistic) is not None)
+    return statistic.remember("mean of rows", lambda: losses_of(statistic) is not None)
 
 
 def _mean_of_rows(statistic: Statistic, level: float) -> Estimate:
-    losses = row_losses(statistic)
+    losses = losses_of(statistic)
     assert losses is not None
     error = _error_of_mean(losses, statistic.sample.p, statistic.sample.weight_type)
     return _normal(statistic, level, np.array([error]))

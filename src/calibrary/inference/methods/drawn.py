@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import RefusedError, collected_warnings, one_of, warn
-from calibrary.base.once import once
 from calibrary.data.checks import Array
 from calibrary.inference.draw.cells import PILOT, CellSample, grids_for, on_cells, values_agree, very_large
 from calibrary.inference.draw.null import MonteCarlo
@@ -63,25 +62,6 @@ def interval_of(statistic: Statistic, choice: Choice, question: Question, level:
     return replace(result, value=as_given(statistic.observed, len(statistic.observed) == 1), path="cells")
 
 
-class _Streams:
-    """The streams of random numbers of a table."""
-
-    def __init__(self, rng: Any) -> None:
-        self.rng = rng
-
-    @once
-    def rows(self) -> Stream:
-        return Stream(self.rng, "rows")
-
-    @once
-    def labels(self) -> Stream:
-        return Stream(self.rng, "labels")
-
-    @once
-    def signs(self) -> Stream:
-        return Stream(self.rng, "signs")
-
-
 class Drawn:
     """Shared draws of many statistics: resampled rows for their spread, redrawn labels for their null distribution.
 
@@ -90,7 +70,7 @@ class Drawn:
 
     def __init__(self, question: Question, intervals: bool, tests: bool, alone: bool = False) -> None:
         self.question, self.alone = question, alone
-        self.streams = _Streams(question.rng)
+        self.streams: dict[str, Stream] = {}
         self.draws: dict[str, Any] = {"n_resamples": question.n_resamples, "workers": question.workers}
         self.intervals, self.tests = intervals, tests
         self.of: list[Statistic] = []
@@ -100,6 +80,12 @@ class Drawn:
         self.results: dict[str, IntervalResult] = {}
         self.notes: dict[str, str] = {}
         self.untested: set[str] = set()
+
+    def stream(self, purpose: str) -> Stream:
+        """The stream of random numbers for "rows", "labels" or "signs", which begins anew whenever it is used."""
+        if purpose not in self.streams:
+            self.streams[purpose] = Stream(self.question.rng, purpose)
+        return self.streams[purpose]
 
     def prepared(self, statistics: list[Statistic], named: Collection[str] | None) -> list[Statistic]:
         """Choose the methods of all intervals; the statistics whose labels cannot be drawn have no test."""
@@ -163,7 +149,7 @@ class Drawn:
         if drawn and drawn[0].sample.grouped:
             self.labels |= self._flipped(drawn, ways)
         elif drawn:
-            labels = MonteCarlo(rng=self.streams.labels(), **self.draws).redraw
+            labels = MonteCarlo(rng=self.stream("labels")(), **self.draws).redraw
             self.labels |= _columns(drawn, labels, redrawn=True)
         self.rows |= self._resampled(statistics, ways)
 
@@ -178,7 +164,7 @@ class Drawn:
         if not tails and not errors:
             return {}
         n = self.draws["n_resamples"]
-        some, source = draws_for_an_error(n), self.streams.rows()
+        some, source = draws_for_an_error(n), self.stream("rows")()
 
         def rows(wanted: list[Statistic], draws: int) -> Columns:
             given = {**self.draws, "n_resamples": draws}
@@ -196,7 +182,7 @@ class Drawn:
         found: Columns = {}
         for s in statistics:
             try:
-                found[s.name] = (s.observed, flips(s, self.draws["n_resamples"], self.streams.signs()))
+                found[s.name] = (s.observed, flips(s, self.draws["n_resamples"], self.stream("signs")()))
             except RefusedError as error:
                 if self.alone:
                     raise
@@ -226,7 +212,7 @@ class Drawn:
         if statistic.sample.grouped:
             widest(laws_of(statistic)).say_few()
         if not choice.drawn_together:
-            seed = self.streams.labels if choice.method == "inversion" else self.streams.rng
+            seed = self.stream("labels") if choice.method == "inversion" else self.question.rng
             way = as_way(choice.method, choice.statistic, **{**self.draws, "rng": seed})
             try:
                 return way.interval(choice.statistic, level, clip, choice.note)

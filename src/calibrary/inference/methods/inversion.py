@@ -158,15 +158,13 @@ class Inverter:
                     nearest = (reading.pvalue, theta)
         empty = not accepted
         accepted = accepted or [nearest[1]]
-        far = [self.theta(truth) for truth in self.rare]
-        low, high = min(accepted), max(accepted)
-        low, high = (low, max([high, *far])) if self.sign > 0 else (min([low, *far]), high)
+        # larger is farther from the perfect value
+        near = min(self.sign * theta for theta in accepted)
+        far = max(self.sign * theta for theta in (*accepted, *map(self.theta, self.rare)))
         if p0 <= self.alpha:  # the perfect value was rejected and must lie outside in spite of rounding
-            if self.sign > 0:
-                low = max(low, float(np.nextafter(self.perfect, np.inf)))
-            else:
-                high = min(high, float(np.nextafter(self.perfect, -np.inf)))
-            low, high = (low, max(low, high)) if self.sign > 0 else (min(low, high), high)
+            near = max(near, float(np.nextafter(self.sign * self.perfect, np.inf)))
+            far = max(near, far)
+        low, high = (near, far) if self.sign > 0 else (-far, -near)
         return Inverted(
             self.observed, low, high, pvalue=p0, expected_by_chance=means(self.null.values), draws=best.values,
             null=self.null, theta=best_theta, path=self.path, empty=empty,
@@ -274,8 +272,8 @@ class Inversion:
     ) -> IntervalResult:
         """The interval of one metric."""
         refuse(statistic, "inversion", why_not(statistic))
-        stream = self.rng if isinstance(self.rng, Stream) else Stream(self.rng)
-        found = self.invert(statistic, alpha_of(confidence_level), stream)
+        check_draws(self.n_resamples, alpha_of(confidence_level))
+        found = self._search(statistic.when_redrawn(), alpha_of(confidence_level)).interval()
         found.null.say_failures()
         if found.empty:
             raise NotInvertedError(statistic.name, found)
@@ -291,14 +289,8 @@ class Inversion:
             n_failed=int(found.null.n_failed[0]),
         )  # fmt: skip
 
-    def invert(self, statistic: Statistic, alpha: float, stream: Stream | None = None) -> Inverted:
-        """The ends of the interval with intermediate results."""
-        check_draws(self.n_resamples, alpha)
-        statistic = statistic.when_redrawn()
-        return self._search(statistic, alpha, stream).interval()
-
-    def _search(self, statistic: Statistic, alpha: float, stream: Stream | None = None) -> Inverter:
-        again = stream or (self.rng if isinstance(self.rng, Stream) else Stream(self.rng))
+    def _search(self, statistic: Statistic, alpha: float) -> Inverter:
+        again = self.rng if isinstance(self.rng, Stream) else Stream(self.rng)
         sign = -1.0 if statistic.tail == "less" else 1.0
         cells = cell_problem(statistic, self.n_resamples, again())
         if cells is not None:

@@ -22,7 +22,7 @@ from calibrary.inference.draw.lines import NoPopulationError, population
 from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.draw.statistic import Statistic, interval_result, refuse
 from calibrary.inference.draw.unit_law import laws_of, widest
-from calibrary.inference.methods.asymptotic import crossing, is_mean_of_rows, row_losses
+from calibrary.inference.methods.asymptotic import crossing, is_mean_of_rows, losses_of
 from calibrary.inference.methods.bootstrap import jackknife
 from calibrary.inference.result import IntervalResult
 from calibrary.maps.base import logit
@@ -129,7 +129,7 @@ def scores_of(statistic: Statistic) -> Scores:
     """The contributions of rows from their losses, or of units by leaving out one at a time."""
     if statistic.sample.grouped:
         return left_out_scores(statistic)
-    p, losses = statistic.sample.p, row_losses(statistic)
+    p, losses = statistic.sample.p, losses_of(statistic)
     assert losses is not None
     away = losses - p.mean(losses)
     if statistic.sample.weight_type == "frequency":

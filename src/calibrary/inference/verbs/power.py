@@ -14,7 +14,7 @@ from calibrary.base.claims import Sentence, measured
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of, whole
 from calibrary.base.numbers import counted, number, percent
 from calibrary.base.text import in_sentence
-from calibrary.data.asked import checks_options
+from calibrary.data.asked import checks_options, share
 from calibrary.data.checks import Array, as_floats, confidences
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import RowSample
@@ -123,8 +123,7 @@ def power(
     """
     entry = catalogue[metric]
     whole("n", n, 2)
-    if not 0.0 < alpha < 1.0:
-        raise RefusedError(f"alpha={alpha!r} is outside (0, 1): 0.05 is usual")
+    share("alpha", alpha, usual=0.05)
     check_draws(n_resamples, alpha)
     if not entry.null:
         raise RefusedError(f"{entry.id} has no null distribution: {entry.null_note or 'labels cannot be redrawn'}")
@@ -139,12 +138,12 @@ def power(
     draws = [_drawn_values(statistic, t, n_resamples, source) for t in (None, truth)]
     null, other = draws
     found = np.array([pvalues(np.array([x]), null, statistic.tail)[0] for x in other[:, 0]])
-    share, near = (float(np.mean(found <= alpha)), np.mean(found <= 1.5 * alpha) - np.mean(found <= 0.5 * alpha))
+    rejected, near = (float(np.mean(found <= alpha)), np.mean(found <= 1.5 * alpha) - np.mean(found <= 0.5 * alpha))
     # the critical value is simulated as well, so that the level of the test varies, and its power with it
     of_level = float(near) / alpha * math.sqrt(alpha * (1.0 - alpha) / n_resamples)
     return Power(
-        share, math.hypot(math.sqrt(share * (1.0 - share) / n_resamples), of_level), n, error, alpha, entry.key, line,
-        float(np.nanmean(other)), float(np.nanmean(null)),
+        rejected, math.hypot(math.sqrt(rejected * (1.0 - rejected) / n_resamples), of_level), n, error, alpha,
+        entry.key, line, float(np.nanmean(other)), float(np.nanmean(null)),
     )  # fmt: skip
 
 
@@ -207,8 +206,7 @@ def sample_size(metric: str, error: float, *, power: float = 0.8, rng: Any = 0, 
     >>> 50 < int(rows) < 500
     True
     """
-    if not 0.0 < power < 1.0:
-        raise RefusedError(f"power={power!r} is outside (0, 1): 0.8 is usual")
+    share("power", power, usual=0.8)
     tried: list[Power] = []
     seed, n = seed_of(rng), 32
 
@@ -298,8 +296,7 @@ def neighbor_power(
     """
     p = _vector("query", query)
     whole("k", k, 1)
-    if not 0.0 < alpha < 1.0:
-        raise RefusedError(f"alpha={alpha!r} is outside (0, 1): 0.05 is usual")
+    share("alpha", alpha, usual=0.05)
     if (truth is None) == (concentration is None):
         raise RefusedCallError(
             "truth and concentration exclude each other, and one is needed: pass truth=, the true probabilities, or "
@@ -339,8 +336,7 @@ def neighbor_sample_size(query: Any, *, power: float = 0.8, **options: Any) -> i
     >>> cal.neighbor_sample_size(0.8, truth=0.6)
     32
     """
-    if not 0.0 < power < 1.0:
-        raise RefusedError(f"power={power!r} is outside (0, 1): 0.8 is usual")
+    share("power", power, usual=0.8)
     high = 1
     while neighbor_power(query, high, **options) < power:
         high *= 2
