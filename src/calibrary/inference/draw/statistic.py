@@ -463,20 +463,21 @@ def fast(entry: Entry, question: Question, scheme: Scheme, observed: Array) -> P
         return _prepared(entry, question, scheme, scheme.rows, "row_weights", "row_labels") or _prepared(
             entry, question, scheme, scheme.base, "weights", "labels"
         )
-    return _mean_of_rows(entry, question, scheme, observed)
+    return _mean_of_rows(entry, question, scheme, observed) if entry.means_rows else None
 
 
 # -- means of row losses: a dot product -------------------------------------------------------------
 
 
 def _mean_of_rows(entry: Entry, question: Question, scheme: Scheme, observed: Array) -> Path | None:
-    rows, losses = scheme.rows, row_losses(entry, question, scheme.rows)
-    if losses is None:
-        return None
+    rows = scheme.rows
     views = views_of(entry, rows, question)
     plain = isinstance(question.average, str) and question.average in ("auto", "uniform", "macro")
     if views.several and not (plain and all(view.n == rows.n for view in views.views)):
         return None  # the average over views is not a mean over rows, or its weights change with the replicate
+    losses = row_losses(entry, question, rows)
+    if losses is None:
+        return None
     # consistency resampling uses other rows: every row with every label
     value = observed if scheme.unsorted is not None else measure(entry, rows, question)
     if not scheme.relabels and not np.allclose(rows.mean(losses), value, rtol=1e-9):
