@@ -150,12 +150,9 @@ class AppRuns:
             _failed(run, str(said.get("error") or said.get("fault")))
             print(said.get("traceback", ""), end="", file=sys.stderr)
             return
-        for name in ("done", "left", "headline", "command", "python"):
+        for name in ("done", "left", "headline", "command", "python", "statements", "notes"):
             if name in said:
-                setattr(run, name, said[name])
-        for name in ("statements", "notes"):
-            if name in said:
-                setattr(run, name, tuple(said[name]))
+                setattr(run, name, tuple(said[name]) if isinstance(said[name], list) else said[name])
         if "result" in said:
             run.done = 1.0
 

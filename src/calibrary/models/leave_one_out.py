@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -350,7 +351,6 @@ def _network(model: Any, X_train: Any, y_train: Any, loss_fn: Any, method: str, 
 
     if method != "influence":
         raise RefusedError(f"method={method!r} is not available for torch modules: use method='influence'")
-    training = model.training
     names = [name for name, _ in model.named_parameters()]
     shapes = [value.shape for _, value in model.named_parameters()]
     # double precision throughout: the left-out steps are differences of nearly equal numbers
@@ -374,32 +374,27 @@ def _network(model: Any, X_train: Any, y_train: Any, loss_fn: Any, method: str, 
         return loss(logits(flat, rows), labels)
 
     def predict(flat: Any, X: Any) -> Array:
-        with torch.no_grad():
+        with _evaluating(model), torch.no_grad():
             out = logits(torch.as_tensor(flat, device=theta.device), inputs(X)).cpu().numpy()
         return softmax(_two_logits(out.reshape(len(out), -1)))
 
-    model.eval()
-    try:
+    with _evaluating(model):
         one_row = grad(lambda flat, row, label: mean_loss(flat, row[None], label[None]))
         g = vmap(one_row, in_dims=(None, 0, 0))(theta, x, y).cpu().numpy()
         step = _network_solve(lambda flat: mean_loss(flat, x, y), theta, g, 1e-2 if damp is None else damp)
-        K = predict(theta, X_train).shape[1]
+    K = predict(theta, X_train).shape[1]
+    moved = theta.cpu().numpy() + step / len(g)
+    return _Evaluated(predict, theta.cpu().numpy(), moved, _positions(y_train, np.arange(K)), K)
+
+
+@contextmanager
+def _evaluating(model: Any) -> Iterator[None]:
+    training = model.training
+    model.eval()
+    try:
+        yield
     finally:
         model.train(training)
-    moved = theta.cpu().numpy() + step / len(g)
-    return _Evaluated(_in_eval_mode(model, predict), theta.cpu().numpy(), moved, _positions(y_train, np.arange(K)), K)
-
-
-def _in_eval_mode(model: Any, predict: Callable[[Any, Any], Array]) -> Callable[[Any, Any], Array]:
-    def run(flat: Any, X: Any) -> Array:
-        training = model.training
-        model.eval()
-        try:
-            return predict(flat, X)
-        finally:
-            model.train(training)
-
-    return run
 
 
 def _cross_entropy(logits: Any, labels: Any) -> Any:

@@ -59,10 +59,10 @@ class CellRows(Predictions):
 
     # -- derived rows keep their cells ---------------------------------------------------------
 
-    def _in_cells(self, made: Predictions, cell: Indices) -> CellRows:
-        if isinstance(made, CellRows):
+    def _in_cells(self, made: Predictions, cell: Indices) -> Self:
+        if isinstance(made, type(self)):
             return made
-        kept = CellRows.__new__(CellRows)
+        kept = type(self).__new__(type(self))
         kept.__dict__.update(made.__dict__)
         kept.cell, kept.grid = cell, self.grid
         return kept

@@ -66,23 +66,23 @@ class HashedSample:
         return self + HashedSample(self.size, hash[near], y[near].astype(np.int64), p[near], copies)
 
     def __add__(self, other: HashedSample) -> HashedSample:
-        hash = np.concatenate([self.hash, other.hash])
-        y, w = np.concatenate([self.y, other.y]), np.concatenate([self.w, other.w])
-        p = np.concatenate([self.p, other.p])
+        columns = ("hash", "y", "p", "w")
+        joined: Any = (np.concatenate([getattr(self, of), getattr(other, of)]) for of in columns)
+        both = HashedSample(self.size, *joined)
         # rows of equal hash are nearly always equal; otherwise they are ordered by content, not by arrival
-        order = np.lexsort([w, *p.T[:2], y, hash])
+        order = np.lexsort([both.w, *both.p.T[:2], both.y, both.hash])
         limit = min(self.limit, other.limit)
         if len(order) > self.size:
-            limit = min(limit, int(hash[order[self.size - 1]]) if self.size else 0)
+            limit = min(limit, int(both.hash[order[self.size - 1]]) if self.size else 0)
             order = order[: self.size]
-        order = order[hash[order] <= np.uint64(limit)]
-        return HashedSample(self.size, hash[order], y[order], p[order], w[order], limit)
+        return both._taking(order[both.hash[order] <= np.uint64(limit)], limit)
+
+    def _taking(self, rows: NDArray[Any], limit: int) -> HashedSample:
+        return HashedSample(self.size, self.hash[rows], self.y[rows], self.p[rows], self.w[rows], limit)
 
     def __sub__(self, other: HashedSample) -> HashedSample:
         """The sample of the remaining rows: subtracted rows are removed from the sample."""
-        gone = np.isin(self.hash, other.hash)
-        kept = np.flatnonzero(~gone)
-        return HashedSample(self.size, self.hash[kept], self.y[kept], self.p[kept], self.w[kept], self.limit)
+        return self._taking(~np.isin(self.hash, other.hash), self.limit)
 
 
 def row_hashes(y: NDArray[Any], p: Array, ids: Any, seen: int) -> Hashes:
@@ -132,20 +132,17 @@ class VectorRows(Predictions):
     losses: dict[str, float]
 
     @classmethod
-    def of(
-        cls,
-        sample: HashedSample,
-        top: CellRows,
-        classes: Sequence[CellRows],
-        losses: dict[str, float],
-        labels: tuple[Hashable, ...] | None,
-    ) -> Self:
+    def of(cls, state: VectorState) -> Self:
+        if not state.n:
+            raise RefusedError("the state is empty: a metric needs at least one prediction")
+        sample, top = state.sample, state.top.as_predictions()
         w = None if (sample.w == 1).all() else sample.w.astype(np.float64)
-        made = cls(sample.y.astype(np.intp), sample.p, w, classes=labels)
-        made.n_all, made.losses = top.n_predictions, losses
-        made.top_alone, made.classes_alone = top, tuple(classes)
+        made = cls(sample.y.astype(np.intp), sample.p, w, classes=state.labels)
+        made.n_all, made.losses = top.n_predictions, {id: state.loss(id)[0] for id in state.losses}
+        made.top_alone = top
+        made.classes_alone = tuple(part.as_predictions() for part in state.classes.by("class").values())
         made.top_rows = made._seen(top, "top-label")
-        made.class_rows = tuple(made._seen(rows, "class-wise") for rows in classes)
+        made.class_rows = tuple(made._seen(rows, "class-wise") for rows in made.classes_alone)
         return made
 
     def _seen(self, rows: CellRows, lens: str) -> CellRows:
@@ -454,11 +451,7 @@ class VectorState(MergeableRows, kind="vectors", written=SavedVectors):
     def as_predictions(self) -> VectorRows:
         """The state as predictions; each lens uses the part that was stored for it."""
         if self._rows is None:
-            if not self.n:
-                raise RefusedError("the state is empty: a metric needs at least one prediction")
-            classes = [part.as_predictions() for part in self.classes.by("class").values()]
-            values = {id: self.loss(id)[0] for id in self.losses}
-            self._rows = VectorRows.of(self.sample, self.top.as_predictions(), classes, values, self.labels)
+            self._rows = VectorRows.of(self)
         return self._rows
 
     # -- merging states ------------------------------------------------------------------------
@@ -503,17 +496,10 @@ class VectorState(MergeableRows, kind="vectors", written=SavedVectors):
 
     def copy(self) -> Self:
         """Another state with the same rows."""
-        made = self._like(self.top.copy(), self.classes.copy())
-        made.losses, made.sample, made.dropped = dict(self.losses), self.sample, dict(self.dropped)
-        made._seen = self._seen
-        return made
-
-    def _like(self, top: State, classes: State) -> Self:
-        made = type(self)(
-            self.n_classes, resolution=top.resolution, class_resolution=classes.resolution, losses=tuple(self.losses),
-            sample=self.sample.size, labels=self.labels,
-        )  # fmt: skip
-        made.top, made.classes = top, classes
+        made = copy.copy(self)
+        made.top, made.classes = self.top.copy(), self.classes.copy()
+        made.losses, made.dropped = dict(self.losses), dict(self.dropped)
+        made._rows = None
         return made
 
     def coarser(self, resolution: int, class_resolution: int | None = None) -> Self:
@@ -562,10 +548,8 @@ class VectorState(MergeableRows, kind="vectors", written=SavedVectors):
 
     @classmethod
     def _of_saved(cls, table: Any, about: Mapping[str, Any]) -> Self:
-        made = cls(
-            about["n_classes"], resolution=about["resolution"], class_resolution=about["class_resolution"],
-            losses=about["losses"], sample=about["sample"], labels=about["labels"],
-        )  # fmt: skip
+        settings = ("n_classes", "resolution", "class_resolution", "losses", "sample", "labels")
+        made = cls(**{name: about[name] for name in settings})
         parts = {part: _part(table, part) for part in ("top", "class", "loss", "sample")}
         columns = [name for name in ("cell", "y", "n", "s", "s_high") if name in table.column_names]
         made.top = State.of_table(parts["top"].select(columns), resolution=made.top.resolution, lens="top-label")

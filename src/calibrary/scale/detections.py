@@ -176,6 +176,9 @@ OVERLAP = 2.0**-36
 #: Outcomes: wrong; correct with an overlap below the score; correct with one of at least the score; a missed object.
 _WRONG, _BELOW, _ABOVE, _MISSED = range(4)
 _COLUMNS = ("block", "category", "place", "cell", "outcome", "n", "s", "u")
+#: The arguments of a state, and what the first detections say of their matching.
+_SETTINGS = ("categories", "names", "resolution", "features", "feature_bins", "closed", "blocks")
+_MATCHING = ("iou_threshold", "matching", "has_overlaps")
 
 
 @dataclass(frozen=True)
@@ -304,9 +307,7 @@ class DetectionState(Mergeable, kind="detections", written=SavedDetections):
     def _agree(self, found: Matches) -> None:
         """Store the settings of the matching, or refuse detections that were matched with other settings."""
         overlaps = bool(~np.isnan(found.iou[found.correct]).any()) if found.correct.any() else None
-        for name, theirs in (
-            ("iou_threshold", found.iou_threshold), ("matching", found.matching), ("has_overlaps", overlaps),
-        ):  # fmt: skip
+        for name, theirs in zip(_MATCHING, (found.iou_threshold, found.matching, overlaps), strict=True):
             self._agree_on(name, theirs)
         hit = found.object[found.correct]
         if len(np.unique(hit)) < len(hit):
@@ -450,9 +451,8 @@ class DetectionState(Mergeable, kind="detections", written=SavedDetections):
     def _same_kind(self, other: DetectionState) -> None:
         if not isinstance(other, DetectionState):
             raise RefusedCallError(f"a state of detections is merged with another, not with {type(other).__name__}")
-        names = ("categories", "names", "resolution", "features", "feature_bins", "closed", "blocks")
-        self._refuse_other(*({name: getattr(state, name) for name in names} for state in (self, other)))
-        for name in ("iou_threshold", "matching", "has_overlaps"):
+        self._refuse_other(*({name: getattr(state, name) for name in _SETTINGS} for state in (self, other)))
+        for name in _MATCHING:
             self._agree_on(name, getattr(other, name))
 
     def copy(self) -> Self:
@@ -521,21 +521,10 @@ class DetectionState(Mergeable, kind="detections", written=SavedDetections):
         columns = {name: pa.array(x.astype(kinds.get(name, np.int32))) for name, x in self._read().items()}
         return self._sealed(pa.table(columns))
 
-    def _about(self) -> dict[str, Any]:
-        return {
-            "resolution": self.resolution,
-            "categories": list(self.categories), "names": list(self.names), "features": list(self.features),
-            "feature_bins": self.feature_bins, "closed": self.closed, "blocks": self.blocks, "n_images": self.n_images,
-            "iou_threshold": self.iou_threshold, "matching": self.matching, "has_overlaps": self.has_overlaps,
-        }  # fmt: skip
-
     @classmethod
     def _of_saved(cls, table: Any, about: Mapping[str, Any]) -> Self:
-        made = cls(
-            about["categories"], names=about["names"], resolution=about["resolution"], features=about["features"],
-            feature_bins=about["feature_bins"], closed=about["closed"], blocks=about["blocks"],
-        )  # fmt: skip
-        for name in ("n_images", "iou_threshold", "matching", "has_overlaps"):
+        made = cls(**{name: about[name] for name in _SETTINGS})
+        for name in ("n_images", *_MATCHING):
             setattr(made, name, about[name])
         columns = [whole_column(table.column(name), name) for name in _COLUMNS]
         block, category, place, cell, outcome, n, s, u = columns

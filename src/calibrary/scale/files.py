@@ -6,6 +6,7 @@ import io
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, Self, TypeGuard
 
 import numpy as np
@@ -221,7 +222,9 @@ class Saved:
         raise NotImplementedError
 
     def _about(self) -> dict[str, Any]:
-        raise NotImplementedError
+        """What the file says beside the table."""
+        names = [f.name for f in fields(self._written) if f.name not in ("version", "kind", DIGEST)]
+        return {name: getattr(self, name) for name in names}
 
     @classmethod
     def _of_saved(cls, table: Any, about: Mapping[str, Any]) -> Self:

@@ -169,15 +169,13 @@ def in_order(keys: Iterable[Key]) -> Keys:
 class KeyColumn:
     """The distinct values of one column, numbered in the order of their first occurrence."""
 
-    def __init__(self, name: str, values: Iterable[Any] = ()) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
         self.values: list[Any] = []
         self.kind: str | None = None
         self._number: dict[Any, int] = {}
         #: The known values and their numbers by Arrow type, so that a whole column can be looked up at once.
         self._seen: dict[Any, tuple[Any, Integers]] = {}
-        for value in values:
-            self.number(value)
 
     def number(self, value: Any) -> int:
         """The number of one value."""

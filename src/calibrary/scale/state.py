@@ -238,7 +238,7 @@ class State(files.MergeableRows, kind="cells", written=SavedCells):
         both = in_order({*self._keys, *keys})
         number = {key: i for i, key in enumerate(both)}
         ours, theirs = (np.array([number[k] for k in each], dtype=np.int64) for each in (self._keys, keys))
-        table = together([_recoded(self._table, ours, self.grid), self._sums.take(theirs)])
+        table = together([self._table.renumbered(ours, 2 * self.grid.size), self._sums.take(theirs)])
         self._table, self._keys = _with_rows(table, both, self.grid)
         self._ring = self._new_ring()
 
@@ -301,7 +301,7 @@ class State(files.MergeableRows, kind="cells", written=SavedCells):
                 self.labels = other.labels
             if self.key_names:
                 number = np.array([self._ring.number(key) for key in other.keys], dtype=np.int64)
-                self._sums.add_table(_recoded(other.table, number, self.grid))
+                self._sums.add_table(other.table.renumbered(number, 2 * self.grid.size))
             else:
                 self._sums.add_table(other.table)
             self.drop_all(other.dropped)
@@ -315,7 +315,7 @@ class State(files.MergeableRows, kind="cells", written=SavedCells):
         known = {key: i for i, key in enumerate(self.keys)}
         # an unknown key gets a new number and is refused
         number = np.array([known.get(key, len(known)) for key in other.keys], dtype=np.int64)
-        table = self.table - _recoded(other.table, number, self.grid)
+        table = self.table - other.table.renumbered(number, 2 * self.grid.size)
         self._table, self._keys = _with_rows(table, self._keys, self.grid) if self.key_names else (table, self._keys)
         self.dropped = dropped
         self._rows = None
@@ -364,15 +364,8 @@ class State(files.MergeableRows, kind="cells", written=SavedCells):
         """Another state with the same rows."""
         return self._like(self.table, self._keys, self.key_names, self.grid, self.dropped)
 
-    def _like(
-        self,
-        table: CountTable,
-        keys: Keys,
-        key_names: tuple[str, ...],
-        grid: Grid,
-        dropped: Mapping[str, int] | None = None,
-    ) -> Self:
-        made = type(self)(grid.resolution, by=key_names, lens=self.lens, labels=self.labels, pos_label=self.pos_label)
+    def _like(self, table: CountTable, keys: Keys, by: tuple[str, ...], grid: Grid, dropped: Any = None) -> Self:
+        made = type(self)(grid.resolution, by=by, lens=self.lens, labels=self.labels, pos_label=self.pos_label)
         made._hold(table, keys)
         made.dropped = dict(dropped or {})
         return made
@@ -445,7 +438,7 @@ class State(files.MergeableRows, kind="cells", written=SavedCells):
         number = np.array([ring.number(key) for key in changed], dtype=np.int64)
         made = self._like(EMPTY, () if kept else ((),), kept, self.grid, self.dropped)
         made._ring = ring
-        made._sums.add_table(_recoded(self.table, number, self.grid))
+        made._sums.add_table(self.table.renumbered(number, 2 * self.grid.size))
         return made
 
     # -- as predictions -------------------------------------------------------------------------
@@ -501,11 +494,7 @@ class State(files.MergeableRows, kind="cells", written=SavedCells):
         return self._sealed(pa.table(columns))
 
     def _about(self) -> dict[str, Any]:
-        return {
-            "resolution": self.resolution, "lens": self.lens, "by": list(self.key_names),
-            "labels": None if self.labels is None else list(self.labels), "pos_label": self.pos_label,
-            "dropped": self.dropped,
-        }  # fmt: skip
+        return super()._about() | {"by": list(self.key_names)}
 
     @classmethod
     def of_table(
@@ -589,13 +578,4 @@ def _with_rows(table: CountTable, keys: Keys, grid: Grid) -> tuple[CountTable, K
         return table, keys
     number = np.zeros(len(keys), dtype=np.int64)
     number[used] = np.arange(len(used))
-    return _recoded(table, number, grid), tuple(keys[k] for k in used)
-
-
-def _recoded(table: CountTable, number: Integers, grid: Grid) -> CountTable:
-    if not len(table):
-        return table
-    if len(number) == number[-1] + 1 and (np.diff(number) == 1).all():
-        return table
-    key, rest = np.divmod(table.code, 2 * grid.size)
-    return table.recoded(number[key] * (2 * grid.size) + rest)
+    return table.renumbered(number, each), tuple(keys[k] for k in used)

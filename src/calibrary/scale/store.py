@@ -13,6 +13,7 @@ import hashlib
 import operator
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -160,14 +161,13 @@ class Store:
         parts = _by_day(state, day)
         digests = {d: part.digest for d, part in parts.items()}
 
-        def left(of: str) -> bool:
-            return day is None and of not in parts
-
         def change(now: Snapshot) -> Change | None:
             kind = self._agreed(now.kind, parts)
             name = _stored_name(now, given)
             new = {d: part for d, part in parts.items() if not _is_there(now, d, name, digests[d])}
-            gone = _replaced(now, name, new, left)
+            held = [file for file in now.files.values() if name in file.sources]
+            # a source that gives its days itself has lost those that it no longer names
+            gone = _whole_files(name, [f for f in held if f.day in new or (day is None and f.day not in parts)])
             if not new and not gone:
                 return None
             others = [file for file in now.files.values() if file not in gone]
@@ -357,9 +357,7 @@ class Store:
             pa.BufferReader(content), filters=functools.reduce(operator.and_, wanted) if wanted else None,
             partitioning=None,
         )  # fmt: skip
-        return State.of_table(
-            rows, resolution=kind.resolution, by=kind.by, lens=kind.lens, labels=kind.labels, pos_label=kind.pos_label
-        )
+        return State.of_table(rows, **kind.settings)
 
     # -- compatibility----------------------------------------------------------------------------
 
@@ -369,7 +367,11 @@ class Store:
             given = _kind_of(state)
             kind = kind or given
             for name, remedy in _REMEDIES.items():
-                _refuse_other(name, getattr(kind, name), getattr(given, name), remedy)
+                stored, own = (
+                    list(v) if isinstance(v, tuple) else v for v in (getattr(kind, name), getattr(given, name))
+                )
+                if stored != own:
+                    raise RefusedError(f"the store has {name}={stored!r} and the state has {name}={own!r}: {remedy}")
             for column, found in given.values.items():
                 if kind.values.get(column, found) != found:
                     raise RefusedError(
@@ -389,12 +391,6 @@ _REMEDIES = {
     "labels": "create the state with the labels= of the store",
     "pos_label": "create the state with the pos_label= of the store",
 }
-
-
-def _refuse_other(name: str, stored: Any, given: Any, remedy: str) -> None:
-    if stored != given:
-        stored, given = (list(v) if isinstance(v, tuple) else v for v in (stored, given))
-        raise RefusedError(f"the store has {name}={stored!r} and the state has {name}={given!r}: {remedy}")
 
 
 def _parts_of(state: Any) -> str:
@@ -486,14 +482,6 @@ def _is_there(now: Snapshot, day: str, source: str, digest: str) -> bool:
             for f in now.files.values() if f.day == day for name, held in f.sources.items()
         )  # fmt: skip
     return file.sources[source] == digest or not _whole_files(source, [file])
-
-
-def _replaced(now: Snapshot, source: str, taken: Iterable[str], left: Callable[[str], bool]) -> list[StoredFile]:
-    """The source's files that are replaced, and those of days that the source no longer has."""
-    days = set(taken)
-    return _whole_files(
-        source, [f for f in now.files.values() if source in f.sources and (f.day in days or left(f.day))]
-    )
 
 
 def _whole_files(source: str, files: list[StoredFile]) -> list[StoredFile]:
@@ -638,14 +626,12 @@ def _regrouped(state: State, day: str, names: tuple[str, ...]) -> State:
         import pyarrow as pa
 
         rows = rows.append_column(DAY, pa.repeat(pa.scalar(datetime.date.fromisoformat(day)), len(rows)))
-    return State.of_table(
-        rows, resolution=state.resolution, by=names, lens=state.lens, labels=state.labels, pos_label=state.pos_label
-    )
+    return State.of_table(rows, **_kind_of(state).settings | {"by": names})
 
 
 def _merged(states: Iterable[State], kind: StoreKind) -> State:
     """The sum of all states, added a few at a time."""
-    made = State(kind.resolution, by=kind.by, lens=kind.lens, labels=kind.labels, pos_label=kind.pos_label)
+    made = State(**kind.settings)
     rest = iter(states)
     while some := list(islice(rest, _TOGETHER)):
         made.merge(*some)
@@ -654,11 +640,7 @@ def _merged(states: Iterable[State], kind: StoreKind) -> State:
 
 
 def _sum_of(dropped: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for each in dropped:
-        for reason, count in each.items():
-            found[reason] = found.get(reason, 0) + count
-    return found
+    return dict(sum(map(Counter, dropped), Counter[str]()))
 
 
 def _digest(content: bytes) -> str:

@@ -17,40 +17,12 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from calibrary.base.errors import RefusedError, extra, first_line
 from calibrary.base.files import create_atomically, write_atomically
 from calibrary.base.saved import DIGEST, SavedFileError, opened, parse_json, sealed, typed
 from calibrary.scale.files import Label
-
-
-class Folder(Protocol):
-    """A folder of files; names are relative to it, with slashes."""
-
-    #: The name of the folder in messages and for engines.
-    name: str
-
-    def read(self, name: str) -> bytes:
-        """The bytes of a file; FileNotFoundError if it does not exist."""
-
-    def write(self, name: str, content: bytes) -> None:
-        """Write a complete file, replacing an existing one."""
-
-    def create(self, name: str, content: bytes) -> bool:
-        """Write a complete file if it does not exist, and return whether it was written."""
-
-    def delete(self, name: str) -> None:
-        """Delete a file, if it exists."""
-
-    def names(self, folder: str = "") -> list[str]:
-        """The sorted names in a folder; empty if the folder does not exist."""
-
-    def age(self, name: str) -> float:
-        """Seconds since a file was written; 0 if unknown."""
-
-    def full(self, name: str) -> str:
-        """The name of a file for other programs."""
 
 
 def folder_at(path: str | os.PathLike[str]) -> Folder:
@@ -64,41 +36,49 @@ def folder_at(path: str | os.PathLike[str]) -> Folder:
 
 
 class LocalFolder:
-    """A folder of a local disk."""
+    """A folder of a local disk; names of files are relative to it, with slashes."""
 
     def __init__(self, root: Path) -> None:
+        #: The name of the folder in messages and for engines.
         self.root, self.name = root, str(root)
 
     def read(self, name: str) -> bytes:
+        """The bytes of a file; FileNotFoundError if it does not exist."""
         place = self.root / name
         if place.is_dir():
             raise SavedFileError(f"{place} is a folder where the store has a file: restore the file")
         return place.read_bytes()
 
     def write(self, name: str, content: bytes) -> None:
+        """Write a complete file, replacing an existing one."""
         place = self.root / name
         place.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(place, content)
 
     def create(self, name: str, content: bytes) -> bool:
+        """Write a complete file if it does not exist, and return whether it was written."""
         place = self.root / name
         place.parent.mkdir(parents=True, exist_ok=True)
         return create_atomically(place, content)
 
     def delete(self, name: str) -> None:
+        """Delete a file, if it exists."""
         (self.root / name).unlink(missing_ok=True)
 
     def names(self, folder: str = "") -> list[str]:
+        """The sorted names in a folder; empty if the folder does not exist."""
         place = self.root / folder
         return sorted(p.name for p in place.iterdir() if p.name[0] != ".") if place.is_dir() else []
 
     def age(self, name: str) -> float:
+        """Seconds since a file was written; 0 if unknown."""
         try:
             return max(time.time() - (self.root / name).stat().st_mtime, 0.0)
         except FileNotFoundError:  # another job has deleted it
             return 0.0
 
     def full(self, name: str) -> str:
+        """The name of a file for other programs."""
         return str(self.root / name)
 
 
@@ -167,6 +147,7 @@ class FsspecFolder:
         return f"{self.name}/{name}"
 
 
+Folder = LocalFolder | FsspecFolder
 T = TypeVar("T")
 
 LOG = "log"
@@ -194,6 +175,11 @@ class StoreKind:
     pos_label: Label | None
     #: The type of values in each column, once it is known.
     values: dict[str, str]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings as arguments of a state."""
+        return {name: value for name, value in vars(self).items() if name != "values"}
 
 
 @dataclass(frozen=True)

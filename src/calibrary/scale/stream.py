@@ -480,15 +480,23 @@ class Watch:
     def _segment(self, key: Key, found: DayCells, i: int) -> int:
         """The number of a segment; a new one begins with a plan from these predictions."""
         if key not in self._number:
-            self._number[key] = len(self.keys)
-            self.keys.append(key)
-            self._begun.append(self.days[-1])
-            self._plans.append(Foreseen.of(found.x, found.n0[i] + found.n1[i], self.settings.planned_rows))
+            plan = Foreseen.of(found.x, found.n0[i] + found.n1[i], self.settings.planned_rows)
+            self._number[key] = self._begin(key, self.days[-1], plan)
             self._bets.more(1)
-            for name in ("_sums", "_costs", "_squares", "_terms"):
-                held = getattr(self, name)
-                setattr(self, name, np.concatenate([held, np.zeros((1, *held.shape[1:]))]))
+            self._grow(1)
         return self._number[key]
+
+    def _begin(self, key: Key, begun: str, plan: Foreseen) -> int:
+        """Begin a segment, and return its number."""
+        self.keys.append(key)
+        self._begun.append(begun)
+        self._plans.append(plan)
+        return len(self.keys) - 1
+
+    def _grow(self, more: int) -> None:
+        for name in _GROWN:
+            held = getattr(self, name)
+            setattr(self, name, np.concatenate([held, np.zeros((more, *held.shape[1:]))]))
 
     def _count(self, rows: NDArray[np.int64], found: DayCells) -> None:
         code = (rows[:, None] * _GRID.size + found.cell).ravel()
@@ -563,18 +571,13 @@ class Watch:
             current = other._number.get(key) == i
             theirs[i] = self._number.get(key, -1) if current else -1
             if theirs[i] < 0:
-                theirs[i] = len(self.keys)
-                self.keys.append(key)
-                self._begun.append(other._begun[i])
-                self._plans.append(other._plans[i])
+                theirs[i] = self._begin(key, other._begun[i], other._plans[i])
                 if current:
                     self._number[key] = int(theirs[i])
         self._bets.join(other._bets, theirs, len(self.keys) - n)
-        for name in ("_sums", "_costs", "_squares", "_terms"):
-            held = getattr(self, name)
-            held = np.concatenate([held, np.zeros((len(self.keys) - n, *held.shape[1:]))])
-            np.add.at(held, theirs, getattr(other, name))
-            setattr(self, name, held)
+        self._grow(len(self.keys) - n)
+        for name in _GROWN:
+            np.add.at(getattr(self, name), theirs, getattr(other, name))
         self._sums[:, 3] = self._bets.now
         for code, counts in [(other._code, other._counts), *other._waiting]:
             self._waiting.append((theirs[code // _GRID.size] * _GRID.size + code % _GRID.size, counts))
@@ -589,19 +592,10 @@ class Watch:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the stream to a file (.npz); an existing file is replaced only when the new one is complete."""
         self._come_in()
-        about = {
-            "format": _FORMAT,
-            "version": 1,
-            "settings": asdict(self.settings),
-            "days": self.days,
-            "keys": [_to_json(key) for key in self.keys],
-            "current": sorted(self._number.values()),
-            "begun": self._begun,
-            "plans": [asdict(plan) for plan in self._plans],
-            "dropped": self._dropped,
-            "now": self._now,
-            "looks": self._bets.number,
-        }
+        about = {"format": _FORMAT, "version": 1, "settings": asdict(self.settings), "days": self.days}
+        about |= {"keys": [_to_json(key) for key in self.keys], "current": sorted(self._number.values())}
+        about |= {"begun": self._begun, "plans": [asdict(plan) for plan in self._plans], "dropped": self._dropped}
+        about |= {"now": self._now, "looks": self._bets.number}
         about = json.loads(json.dumps(about))
         arrays: dict[str, Any] = {name: np.asarray(getattr(self, f"_{name}")) for name in _ARRAYS}
         arrays |= {f"bets_{name}": getattr(self._bets, name) for name in Bets.ARRAYS}
@@ -660,15 +654,8 @@ class Watch:
             self._come_in()
         part = slice(*np.searchsorted(self._code, [i * _GRID.size, (i + 1) * _GRID.size]))
         n0, n1 = self._counts[part].T
-        by_day = self.settings.units == "day"
-        return Counts(
-            _middles(self._code[part] - i * _GRID.size),
-            n0,
-            n1,
-            float(self._sums[i, 2]),
-            self._costs[i] if by_day else None,
-            self._squares[i] if by_day else None,
-        )
+        of_days = (self._costs[i], self._squares[i]) if self.settings.units == "day" else ()
+        return Counts(_middles(self._code[part] - i * _GRID.size), n0, n1, float(self._sums[i, 2]), *of_days)
 
     def intervals(
         self, key: Any = (), *, names: Sequence[str] = NUMBERS, alpha: float | None = None
@@ -695,8 +682,9 @@ class Watch:
             )
         keys = in_order(self._number)
         at = np.array([self._number[key] for key in keys], dtype=np.int64)
+        named = store, s.by, s.alpha, self.days[0], self.days[-1]
         if not keys:
-            return StoreWatch(store, s.by, s.alpha, self.days[0], self.days[-1], (), 2, s.error, tuple(self._notes([])))
+            return StoreWatch(*named, (), 2, s.error, tuple(self._notes([])))
         levels = self._levels(at)
         peaks = np.maximum.accumulate(levels, axis=1) if s.error == "any" else levels
         raw = np.exp(-peaks)
@@ -704,7 +692,6 @@ class Watch:
         paths = self._days_of(at)
         segments = [self._judged(key, paths[i], raw[i, -1], adjusted[i], len(keys)) for i, key in enumerate(keys)]
         order = sorted(range(len(keys)), key=lambda i: (not segments[i].alarm, -peaks[i, -1], i))
-        first, last = self.days[0], self.days[-1]
         said = (*notes, *self._notes(segments))
         failed = [
             each.failure(self.intervals(part.key, names=(each.number,), alpha=level)[0], part.name)
@@ -712,8 +699,7 @@ class Watch:
             for each in gates
         ]
         ordered = tuple(segments[i] for i in order)
-        broken = tuple(sentence for sentence in failed if sentence)
-        return StoreWatch(store, s.by, s.alpha, first, last, ordered, 2, s.error, said, broken)
+        return StoreWatch(*named, ordered, 2, s.error, said, tuple(filter(None, failed)))
 
     def _levels(self, at: NDArray[np.int64]) -> Array:
         """The log e-value of each segment on each day, 0 before its first rows and unchanged on days without rows."""
@@ -732,49 +718,31 @@ class Watch:
         made: list[list[WatchedDay]] = [[] for _ in at]
         expected, z = np.zeros(len(self.keys)), normal_quantile(0.95)
         for day, path in zip(self.days, self._path, strict=True):
-            rows = path[:, 0].astype(np.int64)
-            expected[rows] += path[:, 3]
+            rows, (n, observed, each, squares, log_e, so_far, above, below, losses) = path[:, 0].astype(int), path.T[1:]
+            expected[rows] += each
+            total = expected[rows]
             with np.errstate(divide="ignore", invalid="ignore"):
-                ends = score_ends(path[:, 2], path[:, 3], path[:, 4], path[:, 9], z)
-                ratios = [path[:, 2] / path[:, 3], *ends]
-                total = expected[rows]
-                ratios += [
-                    path[:, 6] / total,
-                    np.maximum(path[:, 6] - path[:, 7], 0.0) / total,
-                    (path[:, 6] + path[:, 8]) / total,
-                ]
+                ratios = [observed / each, *score_ends(observed, each, squares, losses, z)]
+                ratios += [so_far / total, np.maximum(so_far - above, 0.0) / total, (so_far + below) / total]
             for j, row in enumerate(rows):
                 if int(row) in place:
                     oe, low, high, *far = (float(r[j]) if math.isfinite(r[j]) else None for r in ratios)
-                    n, observed, each = int(path[j, 1]), int(path[j, 2]), float(path[j, 3])
-                    seen = WatchedDay(day, n, observed, each, oe, low, high, float(path[j, 5]), *far)
-                    made[place[int(row)]].append(seen)
+                    counts = int(n[j]), int(observed[j]), float(each[j])
+                    made[place[int(row)]].append(WatchedDay(day, *counts, oe, low, high, float(log_e[j]), *far))
         return made
 
     def _judged(self, key: Key, days: list[WatchedDay], raw: float, adjusted: Array, segments: int) -> WatchedSegment:
-        i, hit = self._number[key], adjusted <= self.settings.alpha
-        alarm = bool(hit[-1] if self.settings.error == "fdr" else hit.any())
-        on = (
-            len(hit) - int(np.argmin(hit[::-1]))
-            if self.settings.error == "fdr" and not hit.all()
-            else int(hit.argmax())
-        )
+        i, hit, fdr = self._number[key], adjusted <= self.settings.alpha, self.settings.error == "fdr"
+        alarm = bool(hit[-1] if fdr else hit.any())
+        on = len(hit) - int(np.argmin(hit[::-1])) if fdr and not hit.all() else int(hit.argmax())
         begun, alternative = (int(v) for v in self._bets.at_peak[i])
-        since = self.days[max(begun, 1) - 1]
         names = NUMBERS if alarm or segments <= _ALL_NUMBERS else ("oe",)
-        return WatchedSegment(
-            key,
-            int(self._sums[i, 0]),
-            float(self._sums[i, 3]),
-            float(raw),
-            float(adjusted[-1]),
-            self.days[on] if alarm else None,
-            since if alarm else None,
-            ALTERNATIVES[alternative].words if alarm else "",
-            tuple(days),
-            self.dates(key) if alarm and self.settings.units == "row" else None,
-            self.intervals(key, names=names),
-        )
+        numbers = int(self._sums[i, 0]), float(self._sums[i, 3]), float(raw), float(adjusted[-1])
+        found: tuple[str | None, str | None, str] = (None, None, "")
+        if alarm:
+            found = self.days[on], self.days[max(begun, 1) - 1], ALTERNATIVES[alternative].words
+        dates = self.dates(key) if alarm and self.settings.units == "row" else None
+        return WatchedSegment(key, *numbers, *found, tuple(days), dates, self.intervals(key, names=names))
 
     def dates(self, key: Any = ()) -> tuple[str, str]:
         """The first and the last day on which the change may have begun (level 1 - alpha, for all looks together).
@@ -814,6 +782,8 @@ class Watch:
         return said
 
 
+#: What is known of each segment, and what a file holds beside it.
+_GROWN = ("_sums", "_costs", "_squares", "_terms")
 _ARRAYS = ("sums", "costs", "squares", "terms", "code", "counts")
 
 

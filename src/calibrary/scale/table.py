@@ -71,7 +71,12 @@ class CountTable:
         return added(code, self.n, self.s)
 
     def renumbered(self, number: Integers, each: int) -> CountTable:
-        """The table with key k (codes from k * each on) renumbered to ``number[k]``; keys stay distinct."""
+        """The table with key k (codes from k * each on) renumbered to ``number[k]``; rows of equal codes are added."""
+        if not len(self) or np.array_equal(number, np.arange(len(number))):
+            return self
+        if len(set(number.tolist())) < len(number):
+            key, rest = np.divmod(self.code, each)
+            return self.recoded(number[key] * each + rest)
         first = np.searchsorted(self.code, np.arange(len(number) + 1, dtype=np.int64) * each)
         if (np.diff(number) > 0).all():
             return self.moved(np.repeat((number - np.arange(len(number))) * each, np.diff(first)))

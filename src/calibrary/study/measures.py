@@ -187,11 +187,8 @@ def lie_ratio(number: Number, honest: Sequence[Readings], lies: Sequence[Reading
     for r in honest:
         true_report = number.error(r.values(number.name))
         true_report = true_report[np.isfinite(true_report)]
-        if (
-            not r.null
-            or len(true_report) < 2
-            or true_report.mean() < 2.0 * _sd(true_report) / np.sqrt(len(true_report))
-        ):
+        few = not r.null or len(true_report) < 2
+        if few or true_report.mean() < 2.0 * _sd(true_report) / np.sqrt(len(true_report)):
             continue
         for lie in lies:
             values = number.error(lie.values(number.name))

@@ -36,6 +36,11 @@ _REAL, _SPLITS = "real.json", 5
 _HOPELESS, _COMPILING = 6.0, 5.0
 
 
+#: Seconds by number of rows and metric; and the numbers of one kind of data.
+Times = dict[str, dict[str, float]]
+Panel = Sequence[Number]
+
+
 class Progress(NamedTuple):
     """The progress of a run: numbers of finished and of all shards, and the estimated remaining CPU seconds."""
 
@@ -324,7 +329,7 @@ def _planned(preset: Preset, metrics: Any, seed: int, folder: Path, probe: bool 
     binary = tuple(binary_panel(metrics))
     tests = tuple(test_panel(metrics)) if preset.tests_at else ()
     several = tuple(class_panel(metrics)) if preset.class_worlds else ()
-    seconds: dict[str, dict[str, dict[str, float]]] = kept.seconds
+    seconds: dict[str, Times] = kept.seconds
     if probe:
         try:
             _probe_all(seconds, preset, binary, tests, several)
@@ -338,30 +343,18 @@ def _planned(preset: Preset, metrics: Any, seed: int, folder: Path, probe: bool 
     return StudyPlan(preset, seed, binary, several, tests, mine)
 
 
-def _probe_all(
-    seconds: dict[str, dict[str, dict[str, float]]],
-    preset: Preset,
-    binary: Sequence[Number],
-    tests: Sequence[Number],
-    several: Sequence[Number],
-) -> None:
+def _probe_all(seconds: dict[str, Times], preset: Preset, binary: Panel, tests: Panel, several: Panel) -> None:
     usual = World("wide", "temperature 0.8")
     _probe(seconds.setdefault("binary", {}), binary, usual, preset.sizes)
     _probe(seconds["binary"], tests, usual, [size for size in preset.sizes if size.n in preset.tests_at])
-    fewer: dict[str, dict[str, float]] = {}
+    fewer: Times = {}
     for k in sorted({world.k for world in preset.class_worlds}):
         here = seconds.setdefault(f"{k} classes", {})
         _probe(here, several, ClassWorld(k, 1.3), preset.class_sizes, fewer)
         fewer = here
 
 
-def _probe(
-    seconds: dict[str, dict[str, float]],
-    numbers: Iterable[Number],
-    world: AnyWorld,
-    sizes: Sequence[Size],
-    fewer: Mapping[str, Mapping[str, float]] | None = None,
-) -> None:
+def _probe(seconds: Times, numbers: Panel, world: AnyWorld, sizes: Sequence[Size], fewer: Times | None = None) -> None:
     """Measure the computing time of each metric at each sample size, from small to large, while it may be affordable.
 
     ``fewer`` holds the times for fewer classes; more classes never take less time.

@@ -141,16 +141,16 @@ def _padded(values: Array, rows: int) -> Array:
     return np.concatenate([values, np.full((rows - len(values), values.shape[1]), np.nan)])
 
 
+#: What makes of a sample the data that metrics take.
+Reader = Callable[[Any], Any]
+
+
 def _predictions(sample: Any) -> Any:
     return predictions(*sample)
 
 
 def draw_shard(
-    job: Job,
-    numbers: Iterable[Number],
-    seed: int,
-    there: Shard | None = None,
-    data: Callable[[Any], Any] = _predictions,
+    job: Job, numbers: Iterable[Number], seed: int, there: Shard | None = None, data: Reader = _predictions
 ) -> Shard:
     """Compute the metrics on the draws of a setting; the stream depends on seed, sample size and setting.
 

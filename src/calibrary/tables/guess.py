@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -18,14 +20,10 @@ from calibrary.tables.schema import ColumnFacts, facts_of, first_look
 from calibrary.tables.sources import InputError, some
 from calibrary.tables.table import FileTable
 
-_LABEL_NAMES = (
-    "label", "labels", "y", "y_true", "target", "targets", "truth", "true_label", "ground_truth", "outcome", "class",
-    "actual", "correct", "is_correct",
-)  # fmt: skip
-_PROB_NAMES = (
-    "prob", "p", "y_prob", "probability", "proba", "y_proba", "score", "y_score", "risk", "risk_score", "confidence",
-    "prediction", "pred", "c", "y_pred", "yhat", "y_hat",
-)  # fmt: skip
+_WORDS: dict[str, str] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+_LABEL_NAMES, _PROB_NAMES, _LABEL_WORDS, _PROB_WORDS, _LOGIT_WORDS, ID_WORDS = (
+    frozenset(words.split()) for words in _WORDS.values()
+)
 _PROB_PREFIX = "predicted_"  # of predicted_risk, predicted_probability, ...; not of predicted_label and predicted_class
 
 
@@ -165,21 +163,6 @@ def model_columns(
 # -- by what the columns hold -----------------------------------------------------------------------
 
 
-#: Words in the names of labels and of probabilities. Alone they prove nothing: what the column holds must agree.
-_LABEL_WORDS = frozenset((
-    "label", "labels", "y", "true", "truth", "target", "gt", "class", "outcome", "event", "events", "died", "death",
-    "dead", "deceased", "default", "defaulted", "churn", "churned", "fraud", "relapse", "readmitted", "survived",
-    "converted", "clicked", "positive", "disease", "diagnosis", "mortality", "observed", "actual", "correct",
-    "response", "result", "success", "failure", "sick", "ill", "won",
-))  # fmt: skip
-_PROB_WORDS = frozenset((
-    "p", "prob", "probs", "proba", "probability", "probabilities", "risk", "pd", "score", "scores", "pred",
-    "predicted", "prediction", "confidence", "conf", "phat", "yhat", "likelihood", "chance", "posterior",
-    "propensity", "softmax", "model", "forecast", "percent", "pct", "percentage",
-))  # fmt: skip
-_LOGIT_WORDS = frozenset(("logit", "logits", "margin", "decision", "logodds", "odds"))
-
-
 def name_words(name: str) -> frozenset[str]:
     """The words of a name, in lower case: of predictedRisk_2 they are predicted and risk."""
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
@@ -243,20 +226,13 @@ def _probabilities_by_content(facts: Mapping[str, ColumnFacts], label: str, free
         if found.probability and name not in inside
     ]
     if not single and not blocks:
-        single = [([n], "its texts end with %", "percent") for n, found in there.items() if found.percent]
-    if not single and not blocks:
-        words = _PROB_WORDS
-        single = [
-            ([n], "its name and its range up to 100 fit percentages", "percent")
-            for n, found in there.items()
-            if found.percentages and name_words(n) & words
-        ]
-    if not single and not blocks:
-        single = [
-            ([n], "the only column of decimal numbers on both sides of 0: they are taken as logits", "logits")
-            for n, found in there.items()
-            if found.logits and found.numbers.max() > 0.0
-        ]
+        percent, words = "its name and its range up to 100 fit percentages", _PROB_WORDS
+        logits = "the only column of decimal numbers on both sides of 0: they are taken as logits"
+        single = (
+            [([n], "its texts end with %", "percent") for n, found in there.items() if found.percent]
+            or [([n], percent, "percent") for n, found in there.items() if found.percentages and name_words(n) & words]
+            or [([n], logits, "logits") for n, found in there.items() if found.logits and found.numbers.max() > 0.0]
+        )
     return _chosen([*((block, _ROWS_SUM, "") for block in blocks), *single])
 
 

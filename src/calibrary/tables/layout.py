@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.tables.sources import InputError
-from calibrary.tables.table import Columns
+from calibrary.tables.table import Columns, FileTable
 
 #: Names that are tried before it is known whether the table has them.
 Names = Sequence[str]
@@ -90,6 +90,24 @@ class FileLayout:
     class_column: str | None = None
     scorer: str | None = None
     normalize: str = "none"
+
+
+@dataclass
+class UsedColumns:
+    """The columns of a file that are used, as they are written there, and which of its rows are kept."""
+
+    table: FileTable
+    how: FileLayout
+    source: str
+    label: str
+    columns: dict[str, list[str]]
+    values: Columns
+    keep: NDArray[np.bool_]
+    notes: list[str]
+    #: Which rows have none of the labels that are left out; a note names these labels.
+    known: NDArray[np.bool_]
+    #: Whether there are other files, whose rows are left out together with those of this one.
+    several: bool = False
 
 
 Reading = FileLayout  # its name in 0.2, which pickles and imports may have

@@ -14,9 +14,8 @@ from calibrary.base.numbers import counted
 from calibrary.base.text import in_columns, plain
 from calibrary.data.checks import Array, are_probabilities
 from calibrary.tables import values as reading
-from calibrary.tables.layout import FileLayout
+from calibrary.tables.layout import FileLayout, UsedColumns
 from calibrary.tables.sources import InputError, some
-from calibrary.tables.table import Columns
 
 #: So many rows of each problem are named, and a column with more labels than this is no column of labels.
 _SHOWN, _MOST_LABELS = 3, 20
@@ -51,33 +50,24 @@ class ProblemsError(InputError, RefusedError):
         ValueError.__init__(self, "\n".join([first, *in_columns(cells)]))
 
 
-def refuse_problems(
-    name: str,
-    values: Columns,
-    label: str,
-    columns: dict[str, list[str]],
-    how: FileLayout,
-    keep: NDArray[np.bool_],
-    first_row: int,
-) -> None:
+def refuse_problems(used: UsedColumns) -> None:
     """Refuse a table with several problems, all at once; one alone is refused where it is met, in one sentence.
 
     Where it is met rows are counted without those left out, so the table also shows one problem if any may be left out.
     """
-    found = list(_problems(values, label, columns, how, keep, first_row))
-    if len(found) > 1 or (found and (how.drop_missing or how.drop_invalid or not keep.all())):
-        raise ProblemsError(name, found)
+    found, how = list(_problems(used)), used.how
+    if len(found) > 1 or (found and (how.drop_missing or how.drop_invalid or not used.known.all())):
+        raise ProblemsError(used.table.name, found)
 
 
-def _problems(
-    values: Columns, label: str, columns: dict[str, list[str]], how: FileLayout, keep: NDArray[np.bool_], first_row: int
-) -> Iterator[Problem]:
+def _problems(used: UsedColumns) -> Iterator[Problem]:
+    values, label, columns, how, keep = used.values, used.label, used.columns, used.how, used.known
     probs = list(dict.fromkeys(c for cs in columns.values() for c in cs))
 
     def problem(column: str, what: str, wrong: NDArray[np.bool_], remedy: str) -> Iterator[Problem]:
         rows = np.flatnonzero(wrong & keep)
         if len(rows):
-            yield Problem(column, what, len(rows), tuple(int(r) + first_row for r in rows[:_SHOWN]), remedy)
+            yield Problem(column, what, len(rows), tuple(int(r) + used.table.first_row for r in rows[:_SHOWN]), remedy)
 
     if not (how.drop_missing or how.drop_invalid):
         for column in (name for name in values if name not in how.segments):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ from calibrary.base.numbers import counted
 from calibrary.data.checks import Array
 from calibrary.tables import values as reading
 from calibrary.tables.files import open_table
-from calibrary.tables.guess import columns_by_role, content_guesses, refuse_weight
-from calibrary.tables.layout import FileLayout, PredictionFile
+from calibrary.tables.guess import ID_WORDS, columns_by_role, content_guesses, name_words, refuse_weight
+from calibrary.tables.layout import FileLayout, PredictionFile, UsedColumns
 from calibrary.tables.problems import refuse_problems
 from calibrary.tables.schema import facts_of
 from calibrary.tables.sources import InputError, some
@@ -68,18 +67,10 @@ def shared_questions(read: list[PredictionFile], id: str) -> list[PredictionFile
     return kept
 
 
-#: Words in the names of columns that identify rows.
-_ID_WORDS = frozenset(["id", "ids", "case", "caseid", "key", "uuid", "guid", "index", "identifier", "rowid"])
-
-
 def common_id(tables: Sequence[FileTable]) -> str | None:
     """The only column that is named like an identifier, is in every file, and identifies each row in all of them."""
     shared = [name for name in tables[0].names if all(name in table.names for table in tables[1:])]
-    named = [
-        name
-        for name in shared
-        if _ID_WORDS & set(re.findall(r"[a-z]+", re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower()))
-    ]
+    named = [name for name in shared if ID_WORDS & name_words(name)]
     found = [name for name in named if all(facts_of(table.columns([name]))[name].identifies for table in tables)]
     return found[0] if len(found) == 1 else None
 
@@ -219,46 +210,28 @@ def read_predictions(
     return _one_file_per_model([opened(str(s), how) for s in source], [str(s) for s in source], how)
 
 
-@dataclass
-class _Used:
-    """The columns of a file that are used, as they are written there, and which of its rows are kept."""
-
-    table: FileTable
-    how: FileLayout
-    source: str
-    label: str
-    columns: dict[str, list[str]]
-    values: Columns
-    keep: NDArray[np.bool_]
-    notes: list[str]
-    #: Which rows have none of the labels that are left out; a note names these labels.
-    known: NDArray[np.bool_]
-    #: Whether there are other files, whose rows are left out together with those of this one.
-    several: bool = False
-
-
-def _used(table: FileTable, how: FileLayout, source: str) -> _Used:
+def _used(table: FileTable, how: FileLayout, source: str) -> UsedColumns:
     notes = list(table.notes)
     how, label, columns, beside = columns_by_role(table, how, notes)
     refuse_weight(how.weight, label, columns)
     used = list(dict.fromkeys([label, *(c for cs in columns.values() for c in cs), *beside]))
     values = table.columns(used)
     known = reading.without_labels(values[label], label, how.drop_label, notes)
-    refuse_problems(table.name, values, label, columns, how, known, table.first_row)
+    found = UsedColumns(table, how, source, label, columns, values, known.copy(), notes, known)
+    refuse_problems(found)
     part = values if known.all() else {name: column[known] for name, column in values.items()}
     needed = [name for name in used if name not in how.segments]
     fine = reading.complete_rows(part, needed, table.name, how.drop_missing or how.drop_invalid)
     if how.drop_invalid and not how.logits:
         probs = [c for cs in columns.values() for c in cs]
         fine &= reading.inside(part, probs, 100.0 if how.percent else 1.0, how.percent)
-    keep = known.copy()
-    keep[known] = fine
+    found.keep[known] = fine
     if how.model_column or how.class_column:
-        keep = kept_together(values, keep, how)
-    return _Used(table, how, source, label, columns, values, keep, notes, known)
+        found.keep = kept_together(values, found.keep, how)
+    return found
 
 
-def _predictions_of(used: _Used) -> PredictionFile:
+def _predictions_of(used: UsedColumns) -> PredictionFile:
     how, label, columns, notes = used.how, used.label, used.columns, used.notes
     values = {name: column[used.keep] for name, column in used.values.items()}
     if how.model_column or how.class_column:
@@ -267,10 +240,7 @@ def _predictions_of(used: _Used) -> PredictionFile:
     n_columns = {1 if p.ndim == 1 else p.shape[1] for p in probabilities.values()}
     if len(n_columns) > 1:
         raise InputError(f"the models have different numbers of probability columns: {sorted(n_columns)}")
-    if how.labels is None:
-        y, classes = reading.class_labels(values[label], label, columns, n_columns.pop(), how.positive, notes)
-    else:
-        y, classes = reading.named_labels(values[label], label, n_columns.pop(), tuple(how.labels))
+    y, classes = reading.class_labels(values[label], label, columns, n_columns.pop(), how, notes)
     weight = None if how.weight is None else reading.numbers_of(values[how.weight], how.weight)
     group, table = None if how.group is None else values[how.group], used.table
     roles = {"label": label, "models": columns, "weight": how.weight, "group": how.group}
@@ -280,7 +250,7 @@ def _predictions_of(used: _Used) -> PredictionFile:
     return replace(found, left_out=_left_out(used), by_content=content_guesses(notes))
 
 
-def _left_out(used: _Used) -> dict[str, int]:
+def _left_out(used: UsedColumns) -> dict[str, int]:
     """How many rows were left out, by the first column in which they lack a value, or because a value is invalid."""
     gone, counts = used.known & ~used.keep, {"with a label to leave out": int((~used.known).sum())}
     for name, values in used.values.items():
@@ -335,7 +305,7 @@ def _one_file_per_model(
     )
 
 
-def _dropped_from_every_file(used: list[_Used], how: FileLayout) -> list[str]:
+def _dropped_from_every_file(used: list[UsedColumns], how: FileLayout) -> list[str]:
     """Drop each row that one of the files lacks from all of them; a note says how many rows each file lacks."""
     alone = [int((~each.keep).sum()) for each in used]
     if not any(alone):

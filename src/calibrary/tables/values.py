@@ -224,17 +224,14 @@ def _remedy(found: Outside, how: FileLayout, one_column: bool) -> str:
 
 
 def class_labels(
-    values: NDArray[Any],
-    label: str,
-    columns: dict[str, list[str]],
-    n_columns: int,
-    positive: str | None,
-    notes: list[str],
+    values: NDArray[Any], label: str, columns: dict[str, list[str]], n_columns: int, how: FileLayout, notes: list[str]
 ) -> tuple[NDArray[np.intp], tuple[str, ...]]:
     """Labels as class numbers, and the class names in column order."""
+    if how.labels is not None:
+        return _named_labels(values, label, n_columns, tuple(how.labels))
     distinct, member = factor(values)
     if n_columns > 1:
-        if positive is not None:
+        if how.positive is not None:
             raise InputError("--positive needs a single probability column, but here every class has its own")
         candidate = _classes_of_columns(next(iter(columns.values())), distinct, label)
         return _positions(distinct, member, candidate), tuple(candidate)
@@ -248,12 +245,12 @@ def class_labels(
         elif np.sort(counts)[:-2].sum() <= FEW_OTHERS * counts.sum():
             remedy = f"leave out the rows of the other labels with --drop-label ({some(others)})"
         raise InputError(f"column {label!r} holds {more} but there is only one probability column: {remedy}")
-    chosen = _positive_label(distinct, positive, label, notes)
+    chosen = _positive_label(distinct, how.positive, label, notes)
     negative = next((d for d in distinct if d != chosen), f"not {chosen}")
     return _positions(distinct, member, [negative, chosen]), (negative, chosen)
 
 
-def named_labels(
+def _named_labels(
     values: NDArray[Any], label: str, n_columns: int, names: tuple[str, ...]
 ) -> tuple[NDArray[np.intp], tuple[str, ...]]:
     """Labels as class numbers, for classes that were named in column order."""
