@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -210,16 +211,12 @@ def _failed(run: AppRun, why: str) -> None:
 
 def _distinct_names(names: Sequence[str]) -> list[str]:
     """Distinct names for the files of one report, because the name of a file is the name of its model."""
-    own: dict[str, None] = {}
-    count: dict[str, int] = {}
+    own: list[str] = []
     for name in names:
         stem, dot, ending = name.partition(".")
-        given = name
-        while given in own:
-            count[name] = count.get(name, 1) + 1
-            given = f"{stem}-{count[name]}{dot}{ending}"
-        own[given] = None
-    return list(own)
+        numbered = (f"{stem}-{i}{dot}{ending}" for i in count(2))
+        own.append(next(each for each in chain([name], numbered) if each not in own))
+    return own
 
 
 def _link_or_copy(source: Path, target: Path) -> None:

@@ -53,10 +53,7 @@ class Batch:
 
     def rows(self, kept: NDArray[np.bool_]) -> Batch:
         """Some of the rows."""
-        return Batch(
-            self.c[kept], self.y[kept], self.w[kept] if len(self.w) else self.w,
-            self.key[kept] if len(self.key) else self.key,
-        )  # fmt: skip
+        return Batch(self.c[kept], self.y[kept], *(x[kept] if len(x) else x for x in (self.w, self.key)))
 
 
 class Sums:
@@ -252,9 +249,5 @@ def _joined(batches: list[Batch]) -> list[Batch]:
         return []
     weighted = any(len(b.w) for b in batches)
     w = [b.w if len(b.w) else np.ones(len(b), dtype=np.int64) for b in batches] if weighted else [NONE]
-    return [
-        Batch(
-            np.concatenate([b.c for b in batches]), np.concatenate([b.y for b in batches]), np.concatenate(w),
-            np.concatenate([b.key for b in batches]),
-        )
-    ]  # fmt: skip
+    c, y, key = (np.concatenate([getattr(b, name) for b in batches]) for name in ("c", "y", "key"))
+    return [Batch(c, y, np.concatenate(w), key)]

@@ -105,10 +105,7 @@ def together(tables: Sequence[CountTable]) -> CountTable:
         return filled[0] if filled else EMPTY
     if sum(map(len, filled)) >= COMPILED_FROM and compiled.available() and _fits(filled):
         return functools.reduce(_merged, sorted(filled, key=len))
-    return added(
-        np.concatenate([t.code for t in filled]), np.concatenate([t.n for t in filled]),
-        np.concatenate([t.s for t in filled]),
-    )  # fmt: skip
+    return added(*(np.concatenate([getattr(table, name) for table in filled]) for name in ("code", "n", "s")))
 
 
 def _fits(tables: Sequence[CountTable]) -> bool:

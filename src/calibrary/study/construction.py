@@ -290,11 +290,8 @@ def _fit_curves(view: Predictions) -> list[Candidate]:
     found = []
     for curve, (least, x, positive) in families.items():
         one = np.ones_like(x)
-        designs = {
-            "b": (x[None], None, [1.0]),
-            "a": (one[None], x, [0.0]),
-            "ab": (np.vstack([one, x]), None, [0.0, 1.0]),
-        }
+        both = np.vstack([one, x])
+        designs = {"b": (x[None], None, [1.0]), "a": (one[None], x, [0.0]), "ab": (both, None, [0.0, 1.0])}
         for free, (columns, offset, start) in designs.items():
             best = least(columns, positive, w, offset, np.array(start))
             a = float(best.x[0]) if "a" in free else 0.0

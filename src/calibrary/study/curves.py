@@ -114,9 +114,9 @@ def _two_humps(u: Array) -> Array:
     return np.where(u < 0.5, low(np.minimum(2.0 * u, 1.0)), high(np.maximum(2.0 * u - 1.0, 0.0)))
 
 
-def _sure(u: Array) -> Array:
-    """One prediction in five is exactly 1; the others are uniform."""
-    return np.where(u < 0.8, np.minimum(u / 0.8, 1.0), 1.0)
+def with_ones(inside: Callable[[Array], Array], share: float) -> Callable[[Array], Array]:
+    """The quantile function of a share of predictions with this one; the others are exactly 1."""
+    return lambda u: np.where(u < share, inside(np.minimum(u / share, 1.0)), 1.0)
 
 
 LAWS: dict[str, Law] = {
@@ -129,6 +129,6 @@ LAWS: dict[str, Law] = {
         Law("ties", 5, _grades, "nine grades, as people state them"),
         Law("very rare", 6, _logit_normal(-6.0, 1.2), "0.5% positives"),
         Law("two humps", 7, _two_humps, "two groups of confidences, around 0.25 and 0.75"),
-        Law("ones", 8, _sure, "one prediction in five is exactly 1"),
+        Law("ones", 8, with_ones(lambda u: u, 0.8), "one prediction in five is exactly 1"),
     )
 }

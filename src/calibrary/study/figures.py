@@ -52,11 +52,8 @@ def _by_rows(found: StudyResult, theme: str, column: str, bar: float) -> tuple[A
 def power_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any:
     """Power against the share of pairs in the right order: all metrics, and an enlarged upper right corner."""
     rows = found.found["sizes"].get(str(n), {})
-    points = {
-        name: (row["across"], row["power"])
-        for name, row in rows.items()
-        if row.get("across") is not None and row.get("power") is not None
-    }
+    both = {name: (row.get("across"), row.get("power")) for name, row in rows.items()}
+    points = {name: at for name, at in both.items() if None not in at}
     named = {name: at for name, at in points.items() if name in _NAMED}
     if not named:
         return None
@@ -189,10 +186,8 @@ def class_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any
     for i, family in enumerate(("calibrated", "over-confident")):
         for lens, name in (("class-wise", "ece, class-wise"), ("top-label", "ece")):
             values = [rows.get(name, {}).get(f"{k} classes", {}).get(family) for k in ks]
-            known = [(k, v) for k, v in zip(ks, values, strict=True) if v is not None]
-            if known:
-                line = {"color": colors.colors[i], "ls": "-" if lens == "top-label" else "--"}
-                left.plot(*zip(*known, strict=True), marker="o", ms=4, label=f"ECE {lens}, {family}", **line)
+            line = {"color": colors.colors[i], "ls": "-" if lens == "top-label" else "--", "marker": "o"}
+            _by_classes(left, ks, values, f"ECE {lens}, {family}", line)
     for lens, ls in (("top-label", "-"), ("class-wise", "--")):
         truth = [several["worlds"].get(f"{k} classes, over-confident 1.3", {}).get(lens) for k in ks]
         label = f"true error {lens}, over-confident"
@@ -200,10 +195,7 @@ def class_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any
     left.set(yscale="log", ylabel="Expected calibration error")
     for i, name in enumerate(name for name in _OF_CLASSES if name in rows):
         values = [rows[name].get(f"{k} classes", {}).get("power", {}).get("over-confident") for k in ks]
-        known = [(k, v) for k, v in zip(ks, values, strict=True) if v is not None]
-        if known:
-            label = full_name(name)
-            right.plot(*zip(*known, strict=True), marker=style.MARKERS[i % 8], ms=4, label=label, **colors.nth(i))
+        _by_classes(right, ks, values, full_name(name), {"marker": style.MARKERS[i % 8], **colors.nth(i)})
     right.set(ylabel="Share of errors detected", ylim=(-0.03, 1.03))
     for ax in (left, right):
         ax.set_xticks(ks, [str(k) for k in ks])
@@ -216,6 +208,11 @@ def class_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any
                  legend="above")  # fmt: skip
     style.level([left, right])
     return figure
+
+
+def _by_classes(ax: Any, ks: list[int], values: list[Any], label: str, line: dict[str, Any]) -> None:
+    if known := [(k, v) for k, v in zip(ks, values, strict=True) if v is not None]:
+        ax.plot(*zip(*known, strict=True), ms=4, label=label, **line)
 
 
 FIGURES: dict[str, Callable[[StudyResult], Any]] = {

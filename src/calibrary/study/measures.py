@@ -56,8 +56,9 @@ class Field:
         self.number = number
         self.read = [r for r in readings if len(r.values(number.name))]
         self.errors = [number.error(r.values(number.name)) for r in self.read]
-        self.nulls = {r.world.law_name: e for r, e in zip(self.read, self.errors, strict=True) if r.null}
-        self.others = [(r, e) for r, e in zip(self.read, self.errors, strict=True) if not r.null]
+        self.all = list(zip(self.read, self.errors, strict=True))
+        self.nulls = {r.world.law_name: e for r, e in self.all if r.null}
+        self.others = [(r, e) for r, e in self.all if not r.null]
 
     @property
     def draws(self) -> int:
@@ -158,11 +159,7 @@ class Field:
 
     def limits(self) -> dict[str, float]:
         """The mean in every setting, by its name."""
-        return {
-            r.world.name: float(np.nanmean(e))
-            for r, e in zip(self.read, self.errors, strict=True)
-            if np.isfinite(e).any()
-        }
+        return {r.world.name: float(np.nanmean(e)) for r, e in self.all if np.isfinite(e).any()}
 
     def at_limit(self) -> dict[str, Any]:
         """The rank correlation of its means with the true errors, and its mean on calibrated settings."""

@@ -12,7 +12,7 @@ from calibrary.data.checks import Array
 from calibrary.data.lens import Lens
 from calibrary.data.predictions import predictions
 from calibrary.study.construction import BiasByConstruction, one_view
-from calibrary.study.curves import CalibrationCurve, Law, beta_law
+from calibrary.study.curves import CalibrationCurve, Law, beta_law, with_ones
 from calibrary.study.panel import binary_panel
 from calibrary.study.presets import Preset, Size
 from calibrary.study.result import StudyResult
@@ -115,32 +115,22 @@ def mine(
     for name, measured in numbers.items():
         if name in study.found["sizes"][str(n)]:
             value, _ = measured(view)
+            row = study.row(name, n)
             rows[name] = {
                 "value": None if np.isnan(value) else value,
-                **_row(study.row(name, n), study.means(name, n), worlds[1.0]),
+                "null": row.get("null"),
+                "null_sd": row.get("null_sd"),
+                "bar": next(iter(row.get("null_q95", {}).values()), None),
+                "mean": study.means(name, n).get(worlds[1.0].name),
+                "power": row.get("power_by_family", {}).get(worlds[1.0].family),
+                "orders": row.get("within"),
             }
     return Mine(fitted, n, worlds[1.0].truth().l1, rows, study)
 
 
-def _row(row: dict[str, Any], means: dict[str, float], yours: World) -> dict[str, Any]:
-    return {
-        "null": row.get("null"),
-        "null_sd": row.get("null_sd"),
-        "bar": next(iter(row.get("null_q95", {}).values()), None),
-        "mean": means.get(yours.name),
-        "power": row.get("power_by_family", {}).get(yours.family),
-        "orders": row.get("within"),
-    }
-
-
 def _law(fitted: BiasByConstruction) -> Law:
     inside = beta_law(fitted.alpha, fitted.beta)
-    share = 1.0 - fitted.p1
-
-    def quantile(u: Array) -> Array:
-        return np.where(u < share, inside(np.minimum(u / share, 1.0)), 1.0)
-
-    return Law("yours", 20_000, quantile, "your confidences")
+    return Law("yours", 20_000, with_ones(inside, 1.0 - fitted.p1), "your confidences")
 
 
 def _curve(fitted: BiasByConstruction, amplitude: float) -> CalibrationCurve:

@@ -27,6 +27,7 @@ from calibrary.study.curves import CURVES, LAWS
 from calibrary.study.measures import Field, Readings, portfolio_row
 from calibrary.study.panel import Number
 from calibrary.study.shards import Job, draw_shard
+from calibrary.study.world import Errors, errors_of
 
 #: The side of an object, the side of its cell (one object per cell), and the number of cells of an image.
 _SIDE, _CELL, _ROW, _IN_IMAGE = 40.0, 100.0, 4, 8
@@ -42,14 +43,6 @@ DETECTION = ("d_ece", "d_ece, location", "average_calibration_error", "egce", "q
 OVERLAP = ("laece", "laace")
 DETECTOR_CURVES = ("calibrated", "temperature 0.6", "temperature 1.8", "shift +0.4", "shift -0.4", "by place")
 FEATURE_CURVES = ("calibrated", "temperature 0.6", "temperature 1.8", "shift +0.4", "by group", "far cases")
-
-
-class Errors(NamedTuple):
-    """The true errors: mean, root mean square and largest absolute difference of stated and true probability."""
-
-    l1: float
-    l2: float
-    largest: float
 
 
 @dataclass(frozen=True)
@@ -111,7 +104,7 @@ class DetectorWorld:
         """The true errors, as averages over a fine grid and both sides."""
         score = np.repeat(LAWS[self.law].quantile((np.arange(_FINE) + 0.5) / _FINE), 2)
         right, overlap = self.chance(score, np.tile([1.0, 0.0], _FINE))
-        return _errors((right if self.of == "precision" else right * overlap) - score)
+        return errors_of((right if self.of == "precision" else right * overlap) - score)
 
     def sample(self, n: int, rng: Any = None) -> Matches:
         """n matched detections, and some missed objects."""
@@ -160,10 +153,6 @@ def _by_side(curve: str, c: Array, first: Array) -> Array:
         room = np.minimum(_LOCATED, np.minimum(c, 1.0 - c))
         return c + np.where(first == 1.0, room, -room)
     return np.clip(CURVES[curve].truth(c), 0.0, 1.0)
-
-
-def _errors(gap: Array) -> Errors:
-    return Errors(float(np.abs(gap).mean()), float(np.sqrt(np.mean(gap**2))), float(np.abs(gap).max()))
 
 
 # -- features and groups ---------------------------------------------------------------------------------
@@ -233,7 +222,7 @@ class FeatureWorld:
         """The true errors, as averages over many rows with known probabilities."""
         rng = addressed(*self.stream, 1)
         c, x = self._rows(_FINE, rng)
-        return _errors(self.chance(c, x) - c)
+        return errors_of(self.chance(c, x) - c)
 
     def _rows(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         return LAWS[self.law].quantile(rng.random(n)), rng.standard_normal((n, 2))
@@ -294,7 +283,7 @@ class FittedWorld:
     def truth(self) -> Errors:
         """The mean true errors of twenty fits to 300 rows."""
         rng = addressed(*self.stream, 1)
-        found = [_errors(q - rows.data.c) for rows, q in (self._fitted(300, rng) for _ in range(20))]
+        found = [errors_of(q - rows.data.c) for rows, q in (self._fitted(300, rng) for _ in range(20))]
         return Errors(*np.mean(found, axis=0).tolist())
 
     def sample(self, n: int, rng: Any = None) -> ModelRows:

@@ -86,13 +86,9 @@ class Shard:
         """Write the shard; the file is never left incomplete."""
         names = np.array(self.names, dtype=np.str_)
         arrays: dict[str, Any] = {"names": names, "values": self.values, "drawn": self.drawn, "seconds": self.seconds}
-        undefined = dict(self.undefined)
-        about: dict[str, Any] = {
-            "undefined": np.array(json.dumps(undefined)),
-            "digest": np.array(digest(undefined, arrays)),
-        }
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **arrays, **about)
+        undefined, buffer = dict(self.undefined), io.BytesIO()
+        arrays |= {"undefined": json.dumps(undefined), "digest": digest(undefined, arrays)}
+        np.savez_compressed(buffer, **arrays)
         write_atomically(path, buffer.getvalue())
 
     @classmethod

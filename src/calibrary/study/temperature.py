@@ -97,13 +97,9 @@ def temperature_sweep(
     worse = [_badness(entry, row) for entry, row in zip(entries, mean, strict=True)]
     keys = [entry.key for entry in entries]
     by, one = list(zip(keys, worse, strict=True)), int(np.flatnonzero(steps == 1.0)[0])
-    return TemperatureSweep(
-        steps,
-        dict(zip(keys, mean, strict=True)),
-        {key: float(steps[np.argmin(bad)]) for key, bad in by},
-        {key: bool((np.diff(bad[: one + 1]) < 0.0).all() and (np.diff(bad[one:]) > 0.0).all()) for key, bad in by},
-        n_repeats,
-    )
+    best = {key: float(steps[np.argmin(bad)]) for key, bad in by}
+    steady = {key: bool((np.diff(bad[: one + 1]) < 0.0).all() and (np.diff(bad[one:]) > 0.0).all()) for key, bad in by}
+    return TemperatureSweep(steps, dict(zip(keys, mean, strict=True)), best, steady, n_repeats)
 
 
 def _tempered(truth: Array, temperature: float) -> Array:

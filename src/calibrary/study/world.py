@@ -21,6 +21,19 @@ from calibrary.study.curves import CURVES, LAWS, CalibrationCurve, Law
 _FINE, _COARSE, _PLACES = 20_000, 120, 61
 
 
+class Errors(NamedTuple):
+    """The true errors: mean, root mean square and largest absolute difference of stated and true probability."""
+
+    l1: float
+    l2: float
+    largest: float
+
+
+def errors_of(gap: Array) -> Errors:
+    """The errors of rows with these differences of true and stated probability."""
+    return Errors(float(np.abs(gap).mean()), float(np.sqrt(np.mean(gap**2))), float(np.abs(gap).max()))
+
+
 class Truth(NamedTuple):
     """The true errors of a setting.
 
@@ -156,15 +169,8 @@ def _truth(law: Law, curve: CalibrationCurve, amplitude: float) -> Truth:
     at, inverse = np.unique(c, return_inverse=True)
     step = np.bincount(inverse.ravel(), gap) / _FINE
     path = np.concatenate([[0.0], np.cumsum(step)])
-    return Truth(
-        l1=float(np.abs(gap).mean()),
-        l2=float(np.sqrt(np.mean(gap**2))),
-        largest=float(np.abs(gap).max()),
-        kuiper=float(path.max() - path.min()),
-        smooth=float(lipschitz_maximum(at, step)),
-        distance=_distance(world),
-        base_rate=float((c + gap).mean()),
-    )
+    rest = float(path.max() - path.min()), float(lipschitz_maximum(at, step)), _distance(world)
+    return Truth(*errors_of(gap), *rest, float((c + gap).mean()))
 
 
 def _distance(world: World) -> float:

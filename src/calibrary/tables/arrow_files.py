@@ -233,9 +233,8 @@ def _refuse_long_texts(name: str, column: str, values: Any) -> None:
 
     size = 0
     for chunk in values.chunks if pa.types.is_dictionary(values.type) else ():
-        lengths = (
-            [len(text or "") for text in chunk.dictionary.to_pylist()] if _is_plain_text(chunk.dictionary.type) else []
-        )
+        texts = chunk.dictionary.to_pylist() if _is_plain_text(chunk.dictionary.type) else []
+        lengths = [len(text or "") for text in texts]
         if lengths and len(lengths) * max(lengths) > _SHORT_TEXTS:
             codes = np.asarray(chunk.indices.fill_null(0))
             size += int(np.asarray(lengths, dtype=np.int64)[codes].sum())

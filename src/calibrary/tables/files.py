@@ -171,26 +171,17 @@ def _filled_rows(sheet: Any, name: str) -> Iterator[tuple[Any, ...]]:
 
 Table = FileTable  # the name in version 0.2, which pickles and imports may use
 
-#: Formats that are not supported, by the file name's extension: what they are and what to do.
-_NOT_READ = {
-    **dict.fromkeys((".bz2", ".xz", ".zst", ".7z", ".tar", ".zip"), "an archive: unpack it first (.gz can be read)"),
-    **dict.fromkeys((".pkl", ".pickle", ".joblib"), "a pickle, which can run any program: save CSV or Parquet"),
-    **dict.fromkeys((".dta", ".sav", ".sas7bdat", ".rds", ".rdata", ".mat"),
-                    "a file of a statistics package: export CSV or Parquet"),
-}  # fmt: skip
-
 
 def open_table(source: str | Path) -> FileTable:
     """The table in a file, a folder of parts, a pipe, or standard input ("-")."""
     if str(source) != "-" and sources.is_folder(Path(source)):
         return _parts(Path(source))
-    other = _NOT_READ.get(Path(str(source)).suffix.lower())
+    other = sources.NOT_READ.get(Path(str(source)).suffix.lower())
     if other is not None:
         raise InputError(f"{source} is {other}")
     name, content = sources.content_of(source)
-    kind = KINDS[
-        found := kind_of_table(name, content[:4096] if isinstance(content, bytes) else sources.head_of(content))
-    ]
+    found = kind_of_table(name, content[:4096] if isinstance(content, bytes) else sources.head_of(content))
+    kind = KINDS[found]
     with sources.named_errors(name, f" as {kind.title}"):
         table = kind.open(name, content)
     if _by_name(name) in (None, found):

@@ -85,14 +85,9 @@ def in_order_of(found: PredictionFile, id: str) -> PredictionFile:
 
 
 def _rows_of(found: PredictionFile, rows: NDArray[np.intp]) -> PredictionFile:
-    return replace(
-        found,
-        y=found.y[rows],
-        models={name: p[rows] for name, p in found.models.items()},
-        weight=None if found.weight is None else found.weight[rows],
-        group=None if found.group is None else found.group[rows],
-        others={name: values[rows] for name, values in found.others.items()},
-    )
+    own = {name: x[rows] for name in ("y", "weight", "group") if (x := getattr(found, name)) is not None}
+    models, others = ({name: x[rows] for name, x in of.items()} for of in (found.models, found.others))
+    return replace(found, models=models, others=others, **own)
 
 
 def wide(

@@ -103,11 +103,10 @@ def run(job: FileJob) -> int:
         raise InputError(f"rows are written in the format of the input: name the output with {job.source.suffix}")
     try:
         return _KINDS[kind](job)
-    except (RecursionError, zlib.error) as error:
-        why = (
-            "is nested too deeply" if isinstance(error, RecursionError) else f"is damaged: {error}; copy the file again"
-        )
-        raise InputError(f"{job.source} {why}") from None
+    except RecursionError:
+        raise InputError(f"{job.source} is nested too deeply") from None
+    except zlib.error as error:
+        raise InputError(f"{job.source} is damaged: {error}; copy the file again") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{job.source} is not UTF-8 text: {error.reason} at byte {error.start}") from error
     except (OSError, EOFError) as error:

@@ -6,6 +6,7 @@ import gzip
 import io
 import re
 import sys
+import tomllib
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,18 +16,10 @@ from typing import IO, Any
 from calibrary.base.errors import suggest
 from calibrary.base.text import LONGEST_SENTENCE, in_sentence, plain
 
-#: The extensions of every format; all readers and writers of rows take theirs from here.
-ENDINGS = {
-    "npz": (".npz",),
-    "npy": (".npy",),
-    "parquet": (".parquet", ".pq"),
-    "arrow": (".arrow", ".feather", ".ipc"),
-    "json": (".jsonl", ".ndjson", ".json"),
-    "excel": (".xlsx", ".xlsm"),
-    "old": (".xls",),
-    "torch": (".pt", ".pth"),
-    "csv": (".csv", ".tsv", ".tab", ".txt"),
-}
+_FORMATS = tomllib.loads(Path(__file__).with_name("formats.toml").read_text(encoding="utf-8"))
+#: The extensions of every format; and what an extension is that is not read.
+ENDINGS = {kind: tuple(about["endings"]) for kind, about in _FORMATS.items() if "endings" in about}
+NOT_READ = {ending: why for why, about in _FORMATS.items() for ending in about.get("refused", ())}
 
 
 def by_ending(*kinds: str) -> dict[str, str]:
