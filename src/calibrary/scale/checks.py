@@ -75,7 +75,8 @@ def checked_rows(
     y: NDArray[Any], prob: NDArray[Any], labels: tuple[Hashable, ...] | None, pos_label: Hashable | None
 ) -> Predictions:
     """Checked predictions; the tolerance for the sum of several classes is that of all engines."""
-    if prob.ndim == 2 and prob.shape[1] > 1 and len(prob) == len(y) and _inside(prob).all():
+    valid = prob.ndim == 2 and len(prob) == len(y) and bool(_inside(prob).all())
+    if valid and prob.shape[1] > 1:
         kept = sums_to_one(prob)
         if not kept.all() and sum_to_one_rounded(prob):  # predictions() would divide these rows by their sums
             row = int(np.argmin(kept))
@@ -83,7 +84,7 @@ def checked_rows(
                 f"y_prob[{row}] sums to {prob[row].sum(dtype=np.float64):.9g}, not 1, and a state, which sees rows in "
                 "pieces, does not rescale them: pass y_prob / y_prob.sum(axis=1, keepdims=True), or drop_invalid=True"
             )
-    if prob.ndim == 2 and prob.dtype == np.float64 and len(prob) == len(y) and _inside(prob).all():
+    if valid and prob.dtype == np.float64:
         gap = np.abs(prob.sum(axis=1) - 1.0)
         if ROW_SUM_TOLERANCE < gap.max(initial=0.0) <= ROW_SUM:
             even = np.full_like(prob, 1.0 / prob.shape[1])

@@ -141,12 +141,6 @@ def whole_column(column: Any, name: str) -> Integers:
         ) from error
 
 
-def write_parquet(table: Any, path: str | os.PathLike[str]) -> None:
-    """Write a temporary file and rename it, so that the file is never incomplete."""
-    with beside(os.fspath(path)) as temporary:
-        _write(table, temporary)
-
-
 def parquet_bytes(table: Any, keys: tuple[str, ...] = (), group_rows: int | None = None) -> bytes:
     """The content of the Parquet file, with groups of so many rows."""
     made = io.BytesIO()
@@ -262,7 +256,9 @@ class Saved:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a Parquet file; an existing file is replaced only when the new one is complete."""
-        write_parquet(self.to_table(), path)
+        table = self.to_table()
+        with beside(os.fspath(path)) as temporary:
+            _write(table, temporary)
 
     def to_bytes(self) -> bytes:
         """The Parquet file as bytes."""

@@ -399,12 +399,8 @@ def _written(now: Snapshot, change: Change) -> bytes:
     commit = Commit(_FORMAT, _VERSION, change.kind, change.added, change.removed, False, now.number, now.digest)
     if whole:
         commit = replace(commit, added=tuple(now.after(commit).files.values()), removed=(), whole=True)
-    return json.dumps(sealed(_plain(asdict(commit)))).encode()
-
-
-def _plain(content: dict[str, Any]) -> dict[str, Any]:
-    """The value in JSON's types, so that the digest is the same after writing and reading."""
-    return json.loads(json.dumps(content))
+    # in JSON's types, so that the digest is the same after writing and reading
+    return json.dumps(sealed(json.loads(json.dumps(asdict(commit))))).encode()
 
 
 def days_of(files: Iterable[StoredFile]) -> list[str]:

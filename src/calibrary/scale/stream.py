@@ -688,7 +688,9 @@ class Watch:
         levels = self._levels(at)
         peaks = np.maximum.accumulate(levels, axis=1) if s.error == "any" else levels
         raw = np.exp(-peaks)
-        adjusted = np.array([_adjusted(raw[:, t], s.error) for t in range(len(self.days))]).T
+        # Holm's procedure, or that of Benjamini and Hochberg, which is valid for e-values under any dependence
+        method = "holm" if s.error == "any" else "bh"
+        adjusted = np.array([adjust_pvalues(raw[:, t], method) for t in range(len(self.days))]).T
         paths = self._days_of(at)
         segments = [self._judged(key, paths[i], raw[i, -1], adjusted[i], len(keys)) for i, key in enumerate(keys)]
         order = sorted(range(len(keys)), key=lambda i: (not segments[i].alarm, -peaks[i, -1], i))
@@ -785,11 +787,6 @@ class Watch:
 #: What is known of each segment, and what a file holds beside it.
 _GROWN = ("_sums", "_costs", "_squares", "_terms")
 _ARRAYS = ("sums", "costs", "squares", "terms", "code", "counts")
-
-
-def _adjusted(raw: Array, error: str) -> Array:
-    """Holm's procedure, or that of Benjamini and Hochberg, which is valid for e-values under any dependence."""
-    return np.asarray(adjust_pvalues(raw, "holm" if error == "any" else "bh"))
 
 
 def _joined(path: Array, plain: Any, more: Array, more_plain: Any, place: NDArray[np.int64]) -> tuple[Array, Any]:

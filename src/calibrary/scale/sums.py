@@ -120,7 +120,9 @@ class Sums:
             if not compiles(self._seen):
                 self.add_table(self._summed(batch))
             elif self.keyed and self._can_be_packed(batch):
-                self._add_packed(batch)
+                self._packed_rows = self._packed_rows or PackedRows(self.grid)
+                for full in self._packed_rows.add(batch):
+                    self.add_table(full)
             elif copies <= _MOST_COPIES and not self.keyed:
                 self._add_in_place(batch, copies, 0, 1)
             else:
@@ -145,12 +147,6 @@ class Sums:
         else:
             add_packed(*rows, g, levels, tables, self._packed[places], self._full[places])
         self._copies += copies
-
-    def _add_packed(self, batch: Batch) -> None:
-        if self._packed_rows is None:
-            self._packed_rows = PackedRows(self.grid)
-        for full in self._packed_rows.add(batch):
-            self.add_table(full)
 
     def _can_be_packed(self, batch: Batch) -> bool:
         """Whether all weights are 1, and a code and a position fit 63 bits together."""

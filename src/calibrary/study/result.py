@@ -241,14 +241,13 @@ def _rows_for(small: float, null: Mapping[int, float]) -> float | None:
 
 
 def _of_classes(numbers: Any, readings: Sequence[Readings]) -> dict[str, Any]:
-    sizes = sorted({r.n for r in readings})
-    by_size: dict[str, dict[str, Any]] = {str(n): {} for n in sizes}
-    for n in sizes:
+    def at(n: int) -> dict[str, Any]:
         here = [r for r in readings if r.n == n]
-        for x in numbers:
-            if x.kind in ("metric", "lens") and (measured := measures.class_measures(x, here)):
-                by_size[str(n)][x.name] = measured
-    return {"worlds": {r.world.name: dict(r.truth) for r in readings}, "sizes": by_size}
+        found = {x.name: measures.class_measures(x, here) for x in numbers if x.kind in ("metric", "lens")}
+        return {name: measured for name, measured in found.items() if measured}
+
+    sizes = {str(n): at(n) for n in sorted({r.n for r in readings})}
+    return {"worlds": {r.world.name: dict(r.truth) for r in readings}, "sizes": sizes}
 
 
 def _correlation(numbers: Sequence[Number], fields: Mapping[int, Mapping[str, Field]]) -> dict[str, Any]:

@@ -223,7 +223,8 @@ def _gathered(plan: StudyPlan, folder: Path) -> StudyResult:
         "of": len(jobs),
         "missing": dict(Counter(f"{'several' if isinstance(job.world, ClassWorld) else 'two'} classes, N = {job.n:,}"
             for job in jobs if job not in there)),
-        "draws": {f"{_kind_of(size, plan.preset)}, N = {size.n:,}": [size.draws, size.null_draws]
+        "draws": {f"{'several' if size in plan.preset.class_sizes else 'two'} classes, N = {size.n:,}":
+                  [size.draws, size.null_draws]
                   for size in (*plan.preset.sizes, *plan.preset.class_sizes)},
         "cpu_seconds": round(sum(float(r.shard.seconds @ r.shard.drawn) for r in read), 1),
     }  # fmt: skip
@@ -232,10 +233,6 @@ def _gathered(plan: StudyPlan, folder: Path) -> StudyResult:
     if not real.exists():
         return found
     return StudyResult({**found.found, "real": read_part(real, "agreement", dict[str, dict[str, float]])})
-
-
-def _kind_of(size: Size, preset: Preset) -> str:
-    return "several classes" if size in preset.class_sizes else "two classes"
 
 
 def _changed(preset: Preset, worlds: Any, n: Any, draws: int | None) -> Preset:
