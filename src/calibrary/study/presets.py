@@ -71,7 +71,7 @@ class Preset:
         return tuple(replace(w, report=report) for w in honest for report in REPORTS if report != "honest")
 
 
-def _crossed(laws: Any, curves: Any, amplitudes: Sequence[float] = (1.0,)) -> list[World]:
+def crossed(laws: Any, curves: Any, amplitudes: Sequence[float] = (1.0,)) -> list[World]:
     """Every distribution with every curve, except meaningless pairs."""
     laws, curves = (tuple(every) if given == "all" else given for given, every in ((laws, LAWS), (curves, CURVES)))
     found = [World(law, _curve(curve)) for law in laws for curve in curves if (law, curve) not in _POINTLESS]
@@ -86,7 +86,7 @@ def _curve(named: str | float) -> str | CalibrationCurve:
 
 
 def _preset(name: str, about: dict[str, Any]) -> Preset:
-    worlds = tuple(world for part in about.pop("worlds") for world in _crossed(**part))
+    worlds = tuple(world for part in about.pop("worlds") for world in crossed(**part))
     settings = [(unequal, t) for unequal in (False, True) for t in (1.0, 1.3, 0.7)]
     classes = tuple(ClassWorld(k, t, unequal) for k in about.pop("classes", ()) for unequal, t in settings)
     sizes, class_sizes = (tuple(Size(*size) for size in about.pop(of, ())) for of in ("sizes", "class_sizes"))
