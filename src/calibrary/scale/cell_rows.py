@@ -59,10 +59,10 @@ class CellRows(Predictions):
 
     # -- derived rows keep their cells ---------------------------------------------------------
 
-    def _in_cells(self, made: Predictions, cell: Indices) -> Self:
-        if isinstance(made, type(self)):
+    def _in_cells(self, made: Predictions, cell: Indices) -> CellRows:
+        if isinstance(made, CellRows):
             return made
-        kept = type(self).__new__(type(self))
+        kept = CellRows.__new__(CellRows)
         kept.__dict__.update(made.__dict__)
         kept.cell, kept.grid = cell, self.grid
         return kept
