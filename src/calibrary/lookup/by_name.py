@@ -131,12 +131,9 @@ class Catalogue(Mapping[str, Entry]):
             raise UnknownMetricError(f"no metric is called {name!r}: {near}")
         names = [n for e in self.values() for n in _names(e)]
         near = suggest(name, names)
-        hint = (
-            near
-            if near.startswith("did you mean")
-            else "calibrary.catalogue (in a terminal: calibrary explain list) has all metrics"
-        )
-        raise UnknownMetricError(f"no metric is called {name!r}: {hint}")
+        if not near.startswith("did you mean"):
+            near = "calibrary.catalogue (in a terminal: calibrary explain list) has all metrics"
+        raise UnknownMetricError(f"no metric is called {name!r}: {near}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(ENTRIES, key=lambda id: _place(ENTRIES[id])))

@@ -142,17 +142,10 @@ def finding(metric: str, n: int = 1000, n_classes: int = 2) -> Finding:
 
     own_worlds = study["numbers"].get(name, {}).get("own_worlds", False)  # measured on 10,000 rows at most
     error = _at(n, of("null"), most=1.0 if own_worlds else 10.0)
-    found = Finding(
-        n,
-        *_on_own_scale(name, error),
-        power=_at(n, of("power")),
-        rare=_at(n, of("power_by_law", "rare")),
-        orders=_at(n, of("within")),
-        across=_at(n, of("across")),
-        test_power=tested("power"),
-        test_level=tested("level"),
-        metric=metric if metric in ENTRIES else "",
-    )
+    power, rare = _at(n, of("power")), _at(n, of("power_by_law", "rare"))
+    orders, across = _at(n, of("within")), _at(n, of("across"))
+    known, own = metric if metric in ENTRIES else "", _on_own_scale(name, error)
+    found = Finding(n, *own, power, rare, orders, across, tested("power"), tested("level"), known)
     if n_classes <= 2:
         return found
     error, power = _of_classes(study, name, n, n_classes)
@@ -229,9 +222,7 @@ def lines(metric: str) -> dict[str, str]:
     if not known or name not in study["numbers"]:
         return {}
     sizes = " / ".join(f"{n:,}" for n, _ in known)
-    found_lines: dict[str, str] = {
-        "study, calibrated": _calibrated_claim(metric, known, f"{_of_calibrated(known)} at N = {sizes}")
-    }
+    found_lines: dict[str, str] = {"study, calibrated": _of_calibrated(metric, known, sizes)}
     if known[-1][1].power is not None:
         rare = finding(metric, 1000).rare
         more = "" if rare is None else f"; {percent(rare)} at N = 1,000 where 5% are positive"
@@ -296,24 +287,19 @@ def remarks(metric: str) -> Iterator[str]:
         yield f"A model can cut this number to {percent(ratio)} by misreporting its probabilities."
 
 
-def _calibrated_claim(metric: str, known: list[tuple[int, Finding]], text: str) -> Claim:
-    """The value of calibrated models, in the metric's range; a distance from the perfect value is never negative."""
+def _of_calibrated(metric: str, known: list[tuple[int, Finding]], sizes: str) -> Claim:
     if known[0][1].null_deviation is None:
-        values, range = [found.expected_by_chance for _, found in known], ENTRIES[metric].range
+        field, range = "expected_by_chance", ENTRIES[metric].range
+        said = f"calibrated models show {_each(known, field)} on average"
     else:
-        values, range = [found.null_deviation for _, found in known], (0.0, np.inf)
-    return Claim(text, "values in the range", metric=metric, values=tuple(values), range=range)
+        field, range = "null_deviation", (0.0, np.inf)
+        said = f"the values of calibrated models differ from {known[0][1].ideal:g} by {_each(known, field)} on average"
+    values = tuple(getattr(found, field) for _, found in known)
+    return Claim(f"{said} at N = {sizes}", "values in the range", metric=metric, values=values, range=range)
 
 
 def _shares_claim(metric: str, text: str, shares: list[float | None]) -> Claim:
     return Claim(text, "shares", metric=metric, shares=tuple(shares))
-
-
-def _of_calibrated(known: list[tuple[int, Finding]]) -> str:
-    if known[0][1].null_deviation is None:
-        return f"calibrated models show {_each(known, 'expected_by_chance')} on average"
-    deviations = _each(known, "null_deviation")
-    return f"the values of calibrated models differ from {known[0][1].ideal:g} by {deviations} on average"
 
 
 def _false_report(ratio: float | None) -> str:

@@ -11,7 +11,7 @@ from scipy.stats import gamma, norm
 
 import calibrary as cal
 import definitions
-from calibrary.metrics.kernel.pairs import comparable, wild_bootstrap_pvalue
+from calibrary.metrics.kernel.pairs import Draws, comparable, wild_bootstrap_pvalue
 from calibrary.metrics.kernel.squared import _matrix
 from calibrary.numerics.draw import redrawn_rows
 from each import amount
@@ -132,7 +132,7 @@ def test_wild_bootstrap_with_copies_is_that_of_repeated_rows_in_law():
         view = cal.predictions(y[rows], p[rows], sample_weight=weight)
         h, view = _matrix(view, "laplace", None, {"bandwidth": 0.4})
         h, copies = comparable(h, view, "frequency", "the test")
-        pvalues.append(wild_bootstrap_pvalue(0.002, h, copies, 4000, 0, True))
+        pvalues.append(wild_bootstrap_pvalue(0.002, h, copies, Draws(4000, 0, True)))
     assert pvalues[0] == pytest.approx(pvalues[1], abs=0.04)
 
 

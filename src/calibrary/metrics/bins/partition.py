@@ -508,13 +508,7 @@ def _rejected_outside(k: NDArray[np.int64], n: NDArray[np.int64], alpha: float) 
 
 
 def _bins(
-    view: Predictions,
-    strategy: str | None,
-    binning: str | Grouping | ArrayLike | None,
-    n_min: int,
-    n_max: float,
-    last_bin: str,
-    n_bins: int,
+    view: Predictions, strategy: str | None, binning: Any, n_min: int, n_max: float, last_bin: str, n_bins: int
 ) -> Groups:
     if strategy is not None and binning is not None:
         raise RefusedError(f"strategy={strategy!r} and binning={binning!r} mean the same: pass one of them")

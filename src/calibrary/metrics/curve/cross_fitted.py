@@ -12,6 +12,7 @@ import scipy
 from calibrary.base.claims import Claim, Sentence
 from calibrary.base.errors import RefusedError, one_of, whole
 from calibrary.base.numbers import number, percent, pvalue
+from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array, slices
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
@@ -121,15 +122,9 @@ def calibration_loss(
 
 
 @metric("variational_error", range_with=lambda options, k: (-2.0, 2.0), **_SHARED)
+@options_of(calibration_loss, "score", "scale", "alpha")
 def variational_error(
-    view: Predictions,
-    *,
-    map: Any = "auto",
-    folds: Any = 5,
-    rng: Any = 0,
-    direction: str | None = None,
-    norm: float = 1,
-    **common: Unpack[Common],
+    view: Predictions, *, map: Any, folds: Any, rng: Any, direction: str | None = None, norm: float = 1
 ) -> float:
     r"""Mean distance between confidence and frequency, according to a map fitted to other rows.
 

@@ -133,14 +133,10 @@ def _over_classes(values: list[float], views: Views, average: Any, options: Mapp
     return views.average(np.array(values), average)
 
 
-@detection_metric(
-    "laece",
-    extra_options=("bins",),
-    default_average="uniform",
-    lenses=("class-wise",),
-    combine=_over_classes,
-    iou_threshold=0.1,
-)
+_PER_CLASS: dict[str, Any] = {"default_average": "uniform", "lenses": ("class-wise",), "combine": _over_classes}
+
+
+@detection_metric("laece", extra_options=("bins",), iou_threshold=0.1, **_PER_CLASS)
 def localization_aware_expected_calibration_error(
     matches: Matches,
     *,
@@ -178,7 +174,7 @@ def localization_aware_expected_calibration_error(
     return _error_of_class(matches, float(cells.gap.sum()), classes)
 
 
-@detection_metric("laace", default_average="uniform", lenses=("class-wise",), combine=_over_classes, iou_threshold=0.0)
+@detection_metric("laace", iou_threshold=0.0, **_PER_CLASS)
 def localization_aware_adaptive_calibration_error(
     matches: Matches, *, classes: str = "present", **data: Unpack[Matching]
 ) -> float:

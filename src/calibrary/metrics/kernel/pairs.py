@@ -218,6 +218,14 @@ def _distinct_pairs(view: Predictions, weight_type: str) -> float:
 # -- null distributions for calibrated predictions --------------------------------------------------
 
 
+class Draws(NamedTuple):
+    """How a null distribution is drawn, and whether the data themselves count as one more draw."""
+
+    n_resamples: int
+    rng: Any
+    plus_one: bool
+
+
 def u_test(
     h: PairMatrix,
     view: Predictions,
@@ -240,7 +248,8 @@ def u_test(
     if int(n) != n or n < 1:
         raise RefusedError(f"n_resamples={n!r} must be a whole number, 1 or more")
     bounded("n_resamples", int(n))
-    return PairTestResult(statistic, resample(statistic, h, copies, int(n), rng, plus_one), method, n_resamples=int(n))
+    pvalue = resample(statistic, h, copies, Draws(int(n), rng, plus_one))
+    return PairTestResult(statistic, pvalue, method, n_resamples=int(n))
 
 
 def comparable(h: PairMatrix, view: Predictions, weight_type: str, purpose: str) -> tuple[PairMatrix, Array]:
@@ -252,9 +261,7 @@ def comparable(h: PairMatrix, view: Predictions, weight_type: str, purpose: str)
     return (h if view.w is None else h.scaled(view.w * rescale)), np.ones(n)
 
 
-def bootstrap_pvalue(
-    statistic: float, h: PairMatrix, copies: Array, n_resamples: int, rng: Any, plus_one: bool
-) -> float:
+def bootstrap_pvalue(statistic: float, h: PairMatrix, copies: Array, asked: Draws) -> float:
     """Bootstrap of the degenerate U-statistic: resample rows, centre the matrix.
 
     T = (C' Hc C - sum_i C_i Hc_ii) / N for counts C, expanded so that each draw needs only C'HC.
@@ -267,12 +274,10 @@ def bootstrap_pvalue(
         linear = counts.T @ (h.diagonal + 2.0 * (n - 1.0) * row_mean)
         return (h.forms(counts) - linear + n * (n - 1.0) * grand_mean) / n
 
-    return _share_above(n * statistic, null, redrawn_rows, copies, n_resamples, rng, plus_one)
+    return _share_above(n * statistic, null, redrawn_rows, copies, asked)
 
 
-def wild_bootstrap_pvalue(
-    statistic: float, h: PairMatrix, copies: Array, n_resamples: int, rng: Any, plus_one: bool
-) -> float:
+def wild_bootstrap_pvalue(statistic: float, h: PairMatrix, copies: Array, asked: Draws) -> float:
     """Wild bootstrap: every copy of a row gets a random sign."""
     n = copies.sum()
     own = np.dot(copies, h.diagonal)
@@ -280,7 +285,7 @@ def wild_bootstrap_pvalue(
     def null(signs: Array) -> Array:
         return (h.forms(signs) - own) / (n * (n - 1.0))
 
-    return _share_above(statistic, null, redrawn_signs, copies, n_resamples, rng, plus_one)
+    return _share_above(statistic, null, redrawn_signs, copies, asked)
 
 
 def pearson_law(statistic: float, h: PairMatrix, copies: Array) -> tuple[float, str, float, float]:
@@ -328,20 +333,14 @@ def _few_distinct_sums(h: PairMatrix, w: Array) -> tuple[float, float, float]:
 
 
 def _share_above(
-    statistic: float,
-    null: Callable[[Array], Array],
-    draw: Callable[..., Iterator[Array]],
-    copies: Array,
-    n_resamples: int,
-    rng: Any,
-    plus_one: bool,
+    statistic: float, null: Callable[..., Array], draw: Callable[..., Iterator[Array]], copies: Array, asked: Draws
 ) -> float:
     # ties with the observed value count, also if they differ by rounding
     bound = statistic - 1e-12 * max(1.0, abs(statistic))
     at_once = max(1, (1 << 25) // len(copies))  # batches that fit in 256 MB
-    drawn = draw(copies.astype(np.int64), n_resamples, rng, at_once)
+    drawn = draw(copies.astype(np.int64), asked.n_resamples, asked.rng, at_once)
     above = sum(int((null(some.T) >= bound).sum()) for some in drawn)
-    return (above + plus_one) / (n_resamples + plus_one)
+    return (above + asked.plus_one) / (asked.n_resamples + asked.plus_one)
 
 
 # -- several views at once --------------------------------------------------------------------------

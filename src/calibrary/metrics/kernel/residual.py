@@ -13,6 +13,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import KERNELS, positive_width
@@ -241,15 +242,9 @@ def _next_width(here: Tried, before: Tried | None, low: float, high: float) -> f
 
 
 @metric("lsece")
+@options_of(smooth_calibration_error_residual, "grid")
 def logit_smoothed_calibration_error(
-    view: Predictions,
-    *,
-    sigma: float | None = None,
-    bandwidth: float | None = None,
-    method: str = "exact",
-    n_samples: int = 10000,
-    rng: Any = None,
-    **common: Unpack[Common],
+    view: Predictions, *, sigma: Any, bandwidth: Any, method: str = "exact", n_samples: int = 10000, rng: Any = None
 ) -> float:
     r"""Distance between smoothed labels and confidence if Gaussian noise is added to every logit.
 

@@ -24,8 +24,10 @@ from calibrary.numerics.sums.pair_matrix import PairMatrix
 _SHARED = {**pairs.PAIR_METRIC, "fixed": pairs.same_width("laplace")}
 
 
-def _unbounded(options: Mapping[str, Any]) -> bool:
-    return options.get("matrix") is not None or callable(options.get("kernel"))
+def _both_signs(options: Mapping[str, Any], k: int) -> tuple[float, float]:
+    """The range of an unbiased estimate: its usual largest size is 2, and a user's matrix or kernel has no bound."""
+    most = math.inf if options.get("matrix") is not None or callable(options.get("kernel")) else 2.0
+    return -most, most
 
 
 #: Largest number of rows for which the kernel between all pairs is stored.
@@ -62,12 +64,7 @@ def _stored_kernel(distinct: bool) -> ReplicateForm:
     return ReplicateForm(prepare, labels_only=True)
 
 
-@metric(
-    "skce_b",
-    range_with=lambda options, k: (0.0, np.inf) if _unbounded(options) else (0.0, 2.0),
-    replicate=_stored_kernel(distinct=False),
-    **_SHARED,
-)
+@metric("skce_b", range_with=lambda *asked: (0.0, _both_signs(*asked)[1]), replicate=_stored_kernel(False), **_SHARED)
 def squared_kernel_calibration_error_b(
     view: Predictions,
     *,
@@ -101,12 +98,7 @@ def squared_kernel_calibration_error_b(
     return _estimate(view, estimator="b", kernel=kernel, matrix=matrix, **options)
 
 
-@metric(
-    "skce_uq",
-    range_with=lambda options, k: (-np.inf, np.inf) if _unbounded(options) else (-2.0, 2.0),
-    replicate=_stored_kernel(distinct=True),
-    **_SHARED,
-)
+@metric("skce_uq", range_with=_both_signs, replicate=_stored_kernel(distinct=True), **_SHARED)
 @options_of(squared_kernel_calibration_error_b)
 def squared_kernel_calibration_error_uq(view: Predictions, **options: Any) -> float:
     r"""How strongly residuals of similar predictions have the same direction: an unbiased squared error.
@@ -136,7 +128,7 @@ def squared_kernel_calibration_error_uq(view: Predictions, **options: Any) -> fl
     return _estimate(view, estimator="uq", **options)
 
 
-@metric("skce_ul", range_with=lambda options, k: (-np.inf, np.inf) if _unbounded(options) else (-2.0, 2.0), **_SHARED)
+@metric("skce_ul", range_with=_both_signs, **_SHARED)
 @options_of(squared_kernel_calibration_error_b)
 def squared_kernel_calibration_error_ul(
     view: Predictions, *, block_size: int = 2, shuffle: bool = False, rng: Any = None, **options: Any
@@ -174,11 +166,7 @@ def squared_kernel_calibration_error_ul(
     return _estimate(view, estimator="ul", block_size=block_size, shuffle=shuffle, rng=rng, **options)
 
 
-@metric(
-    "skce",
-    range_with=lambda options, k: (-np.inf, np.inf) if options.get("matrix") is not None else (-2.0, 2.0),
-    **_SHARED,
-)
+@metric("skce", range_with=_both_signs, **_SHARED)
 def squared_kernel_calibration_error(
     view: Predictions,
     *,

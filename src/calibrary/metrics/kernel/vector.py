@@ -29,12 +29,7 @@ _ALONE = 1e-12
 
 
 def _same_width(
-    view: Predictions,
-    *,
-    bandwidth: float | str = "cv",
-    weight_type: str = "frequency",
-    redrawn: bool = False,
-    **others: Any,
+    view: Predictions, *, bandwidth: Any = "cv", weight_type: str = "frequency", redrawn: bool = False, **others: Any
 ) -> dict[str, Any]:
     if redrawn and bandwidth == "cv":
         return {}

@@ -317,11 +317,8 @@ def calibration_test(id: str, **declared: Any) -> Callable[[Callable[Concatenate
 
     def decorate(formula: Callable[Concatenate[Any, P], R]) -> Metric[P, R]:
         entry = ENTRIES[id]
-        front = replace(
-            entry.front,
-            common={**entry.front.common, **REDRAWING},
-            doc_common=f"{_DOC_REDRAWING}\n{entry.front.doc_common}",
-        )
+        common, doc = {**entry.front.common, **REDRAWING}, f"{_DOC_REDRAWING}\n{entry.front.doc_common}"
+        front = replace(entry.front, common=common, doc_common=doc)
         function = public(formula, entry, functools.partial(run_test, entry), front)
         function.entry = entry  # type: ignore[attr-defined]
         TESTS[id] = OwnTest(formula, function, **declared)

@@ -315,11 +315,10 @@ class Facts:
         from calibrary.base.numbers import as_plain
 
         facts = {f.name: as_plain(getattr(self, f.name)) for f in fields(Facts)}
+        cells = self.cells and {"kind": self.cells.kind, "measured": as_plain(self.cells.measured)}
         return {
             **facts,
-            "cells": None
-            if self.cells is None
-            else {"kind": self.cells.kind, "measured": as_plain(self.cells.measured)},
+            "cells": cells,
             "consistent": self.consistent,
             "table2": None if self.table2 is None else self.table2._asdict(),
             "presets": {str(a): as_plain(dict(a.settings)) for a in self.aliases if isinstance(a, Alias)},

@@ -67,11 +67,8 @@ def sentence(result: Any) -> Sentence:
     if hasattr(result, "value_a") and _is_number(getattr(result, "pvalue", None)):
         p = pvalue(float(result.pvalue), getattr(result, "n_resamples", EXACT))
         a, b = getattr(result, "a", ""), getattr(result, "b", "")
-        of = (
-            f"{a} {number(result.value_a)}, {b} {number(result.value_b)}; {a} minus {b}"
-            if a and b
-            else "The difference"
-        )
+        both = f"{a} {number(result.value_a)}, {b} {number(result.value_b)}; {a} minus {b}"
+        of = both if a and b else "The difference"
         return Sentence.joined("", [difference_sentence(of, "difference", result, p), "."])
     if _is_number(getattr(result, "statistic", None)) and _is_number(getattr(result, "pvalue", None)):
         return _of_test(result)

@@ -14,15 +14,10 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number
 from calibrary.metrics.machinery.declare import Common, metric
 
-_GLOBAL: dict[str, Any] = {"lenses": ALL_LENSES, "default_lens": "full"}
+_GLOBAL: dict[str, Any] = {"lenses": ALL_LENSES, "default_lens": "full", "stacks": "weights"}
 
 
-@metric(
-    "gsb",
-    range_with=lambda options, k: (0.0, 2.0 if options.get("scale") == "sum" else 1.0),
-    stacks="weights",
-    **_GLOBAL,
-)
+@metric("gsb", range_with=lambda options, k: (0.0, 2.0 if options.get("scale") == "sum" else 1.0), **_GLOBAL)
 def global_squared_bias(view: Predictions, *, scale: str = "1/K", **common: Unpack[Common]) -> float:
     r"""Squared difference between mean prediction and class frequency.
 
@@ -43,7 +38,7 @@ def global_squared_bias(view: Predictions, *, scale: str = "1/K", **common: Unpa
     return as_number(np.square(_class_bias(view)).mean(axis=-1)) * (1 if scale == "1/K" else view.k)
 
 
-@metric("mdca", stacks="weights", **_GLOBAL)
+@metric("mdca", **_GLOBAL)
 def multiclass_difference_of_confidence_and_accuracy(view: Predictions, **common: Unpack[Common]) -> float:
     r"""Absolute difference between mean prediction and class frequency, averaged over classes.
 
