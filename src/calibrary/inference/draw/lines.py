@@ -171,6 +171,26 @@ def _lifted(q: Array, c: Array, p: Predictions, counts: NDArray[np.bool_]) -> Ar
     return truth[:, 1] if p.binary else truth
 
 
+def why_no_truths(statistic: Statistic) -> str:
+    """The reason why the metric has no true value for known true probabilities; empty if it has one."""
+    entry = statistic.entry
+    if entry is None:
+        return "the values of a function are only those on the data"
+    if not entry.of_labels:
+        return "it depends on more than which detections are correct"
+    if entry.weights == "none":
+        return "it takes no weights, so its true value cannot be computed"
+    if entry.weights == "rows" and "min_count" in entry.options:  # a known truth writes every row once for each label
+        return "its min_count is a number of rows, so its true value cannot be computed"
+    if not entry.order_free:
+        return "it depends on the order of the rows, so its true value cannot be computed"
+    return (
+        ""
+        if statistic.sample.takes_truths
+        else "true probabilities of weighted detections are not defined for each copy"
+    )
+
+
 # -- few events -------------------------------------------------------------------------------------
 
 

@@ -21,7 +21,7 @@ import scipy
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.inference.draw.cells import cell_problem
-from calibrary.inference.draw.lines import Line, lines_of, population, rare_truths
+from calibrary.inference.draw.lines import Line, lines_of, population, rare_truths, why_no_truths
 from calibrary.inference.draw.null import pvalues
 from calibrary.inference.draw.resampling import (
     Replicated,
@@ -377,16 +377,4 @@ def why_not(statistic: Statistic) -> str:
         return statistic.undrawable
     if not entry.null:
         return entry.null_note or "labels cannot be redrawn"
-    if not entry.of_labels:
-        return "it depends on more than which detections are correct"
-    if entry.weights == "none":
-        return "it takes no weights, so its true value cannot be computed"
-    if entry.weights == "rows" and "min_count" in entry.options:  # a known truth writes every row once for each label
-        return "its min_count is a number of rows, so its true value cannot be computed"
-    if not entry.order_free:
-        return "it depends on the order of the rows, so its true value cannot be computed"
-    return (
-        ""
-        if statistic.sample.takes_truths
-        else "true probabilities of weighted detections are not defined for each copy"
-    )
+    return why_no_truths(statistic)

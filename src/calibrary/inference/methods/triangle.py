@@ -20,7 +20,7 @@ from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
-from calibrary.inference.draw.lines import population, rare_truths
+from calibrary.inference.draw.lines import population, rare_truths, why_no_truths
 from calibrary.inference.draw.null import ALTERNATIVES, MonteCarloResult, pvalues, summarized
 from calibrary.inference.draw.resampling import (
     BlockPath,
@@ -142,22 +142,13 @@ def with_rare_truths(statistic: Statistic, low: Array, high: Array, alpha: float
 
     If all labels are equal, the bootstrap has no spread and does not show how far the true value may be.
     """
-    if len(low) != 1 or not has_truths(statistic):
+    if len(low) != 1 or statistic.sample.grouped or statistic.question.by is not None or why_no_truths(statistic):
         return low, high
     seen = statistic.when_redrawn()
     far = [population(seen, truth) for truth in rare_truths(seen, alpha, _FEW_EVENTS)]
     if statistic.tail == "less":
         return np.minimum.reduce([low, *far]), high
     return low, np.maximum.reduce([high, *far])
-
-
-def has_truths(statistic: Statistic) -> bool:
-    """Whether the metric has a true value for known true probabilities."""
-    entry, sample = statistic.entry, statistic.sample
-    if entry is None or sample.grouped or not sample.takes_truths or statistic.question.by is not None:
-        return False
-    counts_rows = entry.weights == "rows" and "min_count" in entry.options
-    return entry.of_labels and entry.weights != "none" and entry.order_free and not counts_rows
 
 
 def _rank_from_top(values: Array, alpha: float) -> float:
