@@ -39,13 +39,12 @@ def read_samples(paths: list[Path], source: str, normalize: str = "none", filter
     notes = _refuse_pooling(paths, source)
     files = [_Questions(path, normalize, filter) for path in paths]
     widths = {width for file in files for width in file.widths}
-    same = len(widths) == 1
-    tasks = [file.task for file in files]
-    columns: dict[str, Any] = {}
+    same, tasks, several = len(widths) == 1, [file.task for file in files], len(files) > 1
     rows = [(file, i) for file in files for i in range(len(file.ids))]
-    several = len(tasks) > 1
-    columns["id"] = [f"{f.task} {f.ids[i]}" if several else f.ids[i] for f, i in rows]
-    columns["task"] = [f.task for f, _ in rows]
+    columns: dict[str, Any] = {
+        "id": [f"{f.task} {f.ids[i]}" if several else f.ids[i] for f, i in rows],
+        "task": [f.task for f, _ in rows],
+    }
     if same:
         columns["label"] = [f.right[i] for f, i in rows]
         for j in range(widths.pop()):
@@ -269,12 +268,10 @@ def _options(record: dict[str, Any], where: str) -> tuple[Any, list[str]]:
 
 
 def _is_text(value: Any) -> bool:
-    if not isinstance(value, str):
-        return False
     try:
         float(value)
-    except ValueError:
-        return True
+    except (TypeError, ValueError):
+        return isinstance(value, str)
     return False
 
 

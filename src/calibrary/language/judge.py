@@ -341,13 +341,11 @@ def _norm(
     human, judge = np.where(rows.labelled, rows.y - rows.c, 0.0), rows.judge - rows.c
     values = _BinnedMetric(entry, rows.c, bin, options)
     both, alone = _tuned(rows, human, judge, bin, seed), _alone(rows, human)
-    results = {
-        name: _ends(rows, tuned, values, alpha, n_resamples, seed) for name, tuned in (("both", both), ("alone", alone))
-    }
-    value, low, high, p, expected = results["both"]
+    value, low, high, p, expected = _ends(rows, both, values, alpha, n_resamples, seed)
+    humans = _ends(rows, alone, values, alpha, n_resamples, seed)[:3]
     return {
         "value": value, "low": low, "high": high, "pvalue": p, "expected_by_chance": expected,
-        "humans": Estimate(*results["alone"][:3], 1.0 - alpha),
+        "humans": Estimate(*humans, 1.0 - alpha),
         "judge_only": values.of(np.add.reduceat(judge, values.begins)), "tuning": both.tuning, "n_bins": n_bins,
         "method": "triangle",
         **_gain(rows, both, alone, bin),

@@ -294,16 +294,14 @@ def _measured(design: _Design, alpha: float, n_resamples: int, seed: int) -> Sam
     naive_gap = np.bincount(EqualWidth(design.n_bins).assign(c), y - c, design.n_bins) / found.n
     naive_brier = float(np.mean((y - c) ** 2))
     null_low, null_high = np.quantile(gaps, [0.025, 0.975], axis=0)
-    numbers: dict[str, Any] = {
-        "value": error, "low": low, "high": high, "pvalue": p, "expected_by_chance": float(null[:, 0].mean()),
-        "naive_error": float(np.abs(naive_gap).sum()), "brier": naive_brier - noise, "naive_brier": naive_brier,
-        "mean_confidence": float(c.mean()), "accuracy": float(y.mean()), "mean_pvalue": p_mean, "ks_pvalue": p_ks,
-        "n": found.n, "k": int(k[0]) if (k == k[0]).all() else (int(k.min()), int(k.max())),
-        "method": "exact" if design.units is None else "approximate", "level": round(1.0 - alpha, 12),
-        "n_resamples": n_resamples,
-    }  # fmt: skip
-    arrays = {"edges": design.edges, "gap": gap[0], "null_low": null_low, "null_high": null_high}
-    result = SampledResult(**numbers, **arrays, naive_gap=naive_gap)
+    result = SampledResult(
+        error, low, high, round(1.0 - alpha, 12), pvalue=p, expected_by_chance=float(null[:, 0].mean()),
+        method="exact" if design.units is None else "approximate", naive_error=float(np.abs(naive_gap).sum()),
+        brier=naive_brier - noise, naive_brier=naive_brier, mean_confidence=float(c.mean()), accuracy=float(y.mean()),
+        mean_pvalue=p_mean, ks_pvalue=p_ks, n=found.n, n_resamples=n_resamples,
+        k=int(k[0]) if (k == k[0]).all() else (int(k.min()), int(k.max())), edges=design.edges, gap=gap[0],
+        null_low=null_low, null_high=null_high, naive_gap=naive_gap,
+    )  # fmt: skip
     return replace(result, sentence=sentence(result))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,7 +120,7 @@ def verbal_confidence(texts: Any, *, words: Any = None) -> Array:
     if isinstance(texts, str):
         raise RefusedCallError("texts is one text: pass a list of texts")
     phrases = _phrases(PHRASES if words is None else words)
-    stated = [_stated(text, phrases) for text in _listed(texts)]
+    stated = [_stated(text, phrases) for text in (texts.tolist() if hasattr(texts, "tolist") else texts)]
     if any(one.bare is not None and one.bare > 1.0 for one in stated):
         unclear = _Stated(np.nan, "state 1 without a unit beside percentages without a unit")
         stated = [unclear if one.bare == 1.0 else one for one in stated]
@@ -137,10 +136,6 @@ def verbal_confidence(texts: Any, *, words: Any = None) -> Array:
             f"{listed}"
         )
     return np.array([one.value for one in stated], dtype=np.float64)
-
-
-def _listed(texts: Iterable[Any]) -> list[Any]:
-    return list(texts.tolist() if hasattr(texts, "tolist") else texts)
 
 
 def _phrases(words: Any) -> list[tuple[re.Pattern[str], float]]:

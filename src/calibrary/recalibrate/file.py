@@ -119,11 +119,10 @@ def _fitted(given: dict[str, Any], n_classes: int) -> FittedMap:
     if given["kind"] == "identity":
         return IDENTITY
     for name in ("end", "limit"):
-        value = given[name]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 0.5:
-            raise RefusedError(f"{name} = {value!r} must be above 0 and below 0.5")
+        if not 0.0 < given[name] < 0.5:
+            raise RefusedError(f"{name} = {given[name]!r} must be above 0 and below 0.5")
     map = map_of(given["kind"], given["numbers"], n_classes)
-    fitted = FittedMap(given["kind"], map, float(given["end"]), float(given["limit"]))
+    fitted = FittedMap(given["kind"], map, given["end"], given["limit"])
     grid = np.linspace(0.0, 1.0, 21)
     probe = grid if n_classes == 2 else np.column_stack([grid] + [(1.0 - grid) / (n_classes - 1)] * (n_classes - 1))
     try:

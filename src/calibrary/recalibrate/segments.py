@@ -124,33 +124,25 @@ class _SegmentRows(NamedTuple):
     level: Indices
     n_levels: int
 
-    def _sums(self, values: Array) -> Array:
-        return np.bincount(self.level, values, minlength=self.n_levels).astype(np.float64)
-
-    def _log_odds(self, theta: Array) -> Array:
-        return np.asarray(self.z + theta[0][self.level] + theta[1][self.level] * self.x)
-
     def log_likelihood(self, theta: Array) -> float:
-        eta = self._log_odds(theta)
+        eta = self.z + theta[0][self.level] + theta[1][self.level] * self.x
         return float(self.w @ (self.y * log_expit(eta) + (1.0 - self.y) * log_expit(-eta)))
 
-    def _hessian(self, p: Array) -> tuple[Array, Array, Array]:
-        v = self.w * p * (1.0 - p)
-        return self._sums(v), self._sums(v * self.x), self._sums(v * self.x * self.x)
+    def _losses(self, spread: float) -> Callable[[Array, Indices], tuple[Array, ...]]:
+        """The penalized loss of each segment."""
+        design = (np.ones_like(self.x), self.x)
+        return losses_of_groups(design, self.w * self.y, self.w, self.z, self.level, self.n_levels, 1.0 / spread**2)
 
     def penalized(self, spread: float, start: Array) -> Array:
         """The penalized maximum likelihood offsets and slopes for this spread, by Newton's method."""
-        losses = losses_of_groups(
-            (np.ones_like(self.x), self.x), self.w * self.y, self.w, self.z, self.level, self.n_levels, 1.0 / spread**2
-        )
-        found = minimize_each(losses, start.T, longest=_LONGEST, max_iter=_STEPS).T
+        found = minimize_each(self._losses(spread), start.T, longest=_LONGEST, max_iter=_STEPS).T
         return np.where(np.isnan(found), start, found)
 
     def evidence(self, spread: float, theta: Array) -> float:
         """The approximate marginal log likelihood, with offsets and slopes integrated out."""
-        a, b, d = self._hessian(expit(self._log_odds(theta)))
+        _, a, _, b, d = self._losses(spread)(theta.T, np.arange(self.n_levels))
         s = spread**2
-        det = (1.0 + s * a) * (1.0 + s * d) - s * s * b * b
+        det = s * s * (a * d - b * b)
         return self.log_likelihood(theta) - float((theta**2).sum()) / (2.0 * s) - 0.5 * float(np.log(det).sum())
 
 

@@ -118,38 +118,31 @@ class RecalibrationGain(Tabled):
         return self.sentence.claims
 
     def advice_words(self, row: MapGain, metric: str, before: float, after: float, calibrated: float) -> Sentence:
-        """The recommendation with a chosen metric as the error, and its claims."""
-        text = self._advised(row, metric, before, after, calibrated)
+        """The recommendation with a chosen metric: its value before and after, its value by chance, and the claims."""
         values = {f"gain of {row.map}": row.gain}
+        spoken, gained = spoken_score(self.score), f"{number(row.gain)} (se {number(row.se)})"
         if self.advice is None:
-            return Sentence(text, measured(text, **values))
-        if not math.isnan(after) and not self.reversed:
-            values |= {f"{metric} before": before, f"{metric} after {row.map}": after}
-        helps = Claim(text, "recalibration helps", map=self.advice)
-        turned = (Claim(text, "spread", slope=-1.0, reversed=True),) if self.reversed else ()
-        return Sentence(text, helps, *turned, measured(text, **values))
-
-    def _advised(self, row: MapGain, metric: str, before: float, after: float, calibrated: float) -> str:
-        """The recommendation with a chosen metric: its value before and after, and its value by chance."""
-        spoken = spoken_score(self.score)
-        if self.advice is None:
-            return (
+            text = (
                 f"No evidence that recalibration would help: no map lowers the {spoken} by more than two standard "
                 f"errors (best: {row.name}, {number(row.gain)}, se {number(row.se)})."
             )
+            return Sentence(text, measured(text, **values))
         if self.reversed:
-            return (
+            text = (
                 "The order of the probabilities is reversed: they are higher where the outcome is rarer. Check to "
                 f"which class they belong. A map that reverses them again ({row.name}) would lower the {spoken} by "
-                f"{number(row.gain)} (se {number(row.se)})."
+                f"{gained}."
             )
-        lowers = f"{capital(row.name)} would lower the {spoken} by {number(row.gain)} (se {number(row.se)})"
-        if math.isnan(after):
-            return lowers + "."
-        goes = f"from {number(before)} to {number(after)}"
-        how = f" and bring the {metric} {goes}" if after < before else f", though the {metric} would go {goes}"
-        chance = "" if math.isnan(calibrated) else f"; about {number(calibrated)} is expected by chance"
-        return f"{lowers}{how}{chance}."
+        else:
+            text = f"{capital(row.name)} would lower the {spoken} by {gained}"
+            if not math.isnan(after):
+                values |= {f"{metric} before": before, f"{metric} after {row.map}": after}
+                way = f" and bring the {metric}" if after < before else f", though the {metric} would go"
+                text += f"{way} from {number(before)} to {number(after)}"
+                text += "" if math.isnan(calibrated) else f"; about {number(calibrated)} is expected by chance"
+            text += "."
+        turned = [Claim(text, "spread", slope=-1.0, reversed=True)] if self.reversed else []
+        return Sentence(text, Claim(text, "recalibration helps", map=self.advice), *turned, measured(text, **values))
 
     @property
     def notes(self) -> tuple[str, ...]:

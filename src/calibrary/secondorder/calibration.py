@@ -264,10 +264,8 @@ def cross_fitted(given: Members, seed: int) -> Array:
     """The mixture with the smallest log loss; the weights of each row are fitted to the rows of other folds."""
     row, _ = given.single
     chance, weight = _given_to_labels(given)
-    order, mixed = shuffled(given.n, seed, "folds of a mixture"), np.empty((given.n, given.p.shape[2]))
-    fold_of = np.empty(given.n, dtype=np.intp)
-    for fold in range(FOLDS):
-        fold_of[order[fold::FOLDS]] = fold
+    mixed, fold_of = np.empty((given.n, given.p.shape[2])), np.empty(given.n, dtype=np.intp)
+    fold_of[shuffled(given.n, seed, "folds of a mixture")] = np.arange(given.n) % FOLDS
     for fold in range(FOLDS):
         here, rest = fold_of == fold, fold_of[row] != fold
         if not here.any() or not rest.any():

@@ -150,8 +150,7 @@ def _missed(s: Scored, level: float, n_resamples: int, seed: int) -> Estimate:
     drawn = order_statistics(KEPT, effective(s.others_weight), n_resamples, seed)
     thresholds = others[np.minimum(np.searchsorted(share, drawn), len(others) - 1)]
     shares = jeffreys_shares(_at_most(s, thresholds), effective(s.found_weight), seed)
-    low, high = np.quantile(shares, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return Estimate(float(value), min(float(low), float(value)), max(float(high), float(value)), level)
+    return _between(shares, float(value), level)
 
 
 def _at_most(s: Scored, threshold: Array | float) -> Array:
@@ -175,7 +174,12 @@ def _detection_error(s: Scored, level: float, n_resamples: int, seed: int) -> Es
         jeffreys_shares(np.full(n_resamples, share), effective(w), seed + place)
         for place, (share, w) in enumerate(zip(middle, (s.found_weight, s.others_weight), strict=True))
     )
-    low, high = np.quantile(0.5 * sum(parts, np.zeros(n_resamples)), [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return _between(0.5 * sum(parts, np.zeros(n_resamples)), value, level)
+
+
+def _between(drawn: Array, value: float, level: float) -> Estimate:
+    """A value with the quantiles of its draws, moved so that the interval contains it."""
+    low, high = np.quantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     return Estimate(value, min(float(low), value), max(float(high), value), level)
 
 
@@ -199,13 +203,12 @@ def _exchanged(s: Scored) -> Scored:
 def _halves(s: Scored, seed: int) -> tuple[Scored, Scored]:
     """Two random halves of each group; the row of a group with one row is in both halves."""
     orders = [shuffled(len(x), seed, "halves") for x in (s.found, s.others)]
-    parts = [[order[k::2] if len(order) > 1 else order for k in (0, 1)] for order in orders]
-    first, second = (
-        Scored(s.name, s.found[parts[0][k]], s.others[parts[1][k]], s.found_weight[parts[0][k]],
-               s.others_weight[parts[1][k]])
-        for k in (0, 1)
-    )  # fmt: skip
-    return first, second
+
+    def half(k: int) -> Scored:
+        found, others = (order[k::2] if len(order) > 1 else order for order in orders)
+        return Scored(s.name, s.found[found], s.others[others], s.found_weight[found], s.others_weight[others])
+
+    return half(0), half(1)
 
 
 def selective_curve(score: Array, wrong: Array, w: Array) -> Array:
