@@ -195,13 +195,10 @@ def _signature(core: Callable[..., Any]) -> inspect.Signature:
 def _documented(core: Callable[..., Any], lens: str, lenses: tuple[str, ...], rows: bool) -> str:
     """The formula's documentation with the arguments that all losses share."""
     text = inspect.getdoc(core) or ""
-    quoted = [f'"{name}"' for name in ("auto", *lenses)]
-    common = _DOC_COMMON.format(
-        lenses=", ".join(quoted[:-1]) + " or " + quoted[-1],
-        lens=lens,
-        reductions='"mean", "sum" or "none"' if rows else '"mean" or "sum"',
-        reduction=_ROW_REDUCTION if rows else _SET_REDUCTION,
-    )
+    *first, last = [f'"{name}"' for name in ("auto", *lenses)]
+    kinds, reduction = ('"mean", "sum" or "none"', _ROW_REDUCTION) if rows else ('"mean" or "sum"', _SET_REDUCTION)
+    named = f"{', '.join(first)} or {last}"
+    common = _DOC_COMMON.format(lenses=named, lens=lens, reductions=kinds, reduction=reduction)
     head, mark, tail = text.partition("Parameters\n----------\n")
     if not mark:
         head, other, rest = text.partition("Examples\n--------\n")

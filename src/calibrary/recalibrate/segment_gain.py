@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError
 from calibrary.base.markup import Tabled
-from calibrary.base.numbers import counted, number, percent, pvalue
+from calibrary.base.numbers import counted, number, percent, pvalue_cell
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.inference.methods.multiplicity import adjust_pvalues
@@ -124,7 +123,7 @@ class SegmentGain(Tabled):
         body = [
             [row.segment, f"{row.n:,}", *(percent(x) for x in (row.frequency, row.stated, row.common, row.own)),
              number(row.gain), number(row.se),
-             *(_p(x) for x in (row.pvalue_before, row.pvalue_common, row.pvalue_after))]
+             *map(pvalue_cell, (row.pvalue_before, row.pvalue_common, row.pvalue_after))]
             for row in self.rows
         ]  # fmt: skip
         return head, body
@@ -136,10 +135,6 @@ class SegmentGain(Tabled):
         rows = [{k: None if v != v else v for k, v in asdict(row).items()} for row in self.rows]
         names = ("by", "gain", "se", "spread", "score", "n_folds", "worth", "sentence")
         return {**{name: getattr(self, name) for name in names}, "segments": rows}
-
-
-def _p(value: float) -> str:
-    return "" if math.isnan(value) else pvalue(value).removeprefix("p = ").removeprefix("p ")
 
 
 def segment_gain(

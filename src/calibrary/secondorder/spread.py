@@ -231,18 +231,13 @@ def _sentence(s: EnsembleSpread, kind: str) -> Sentence:
         f"The ensemble claims a variance of {number(s.claimed)}; by pairs of labels of {counted(s.n_rows, 'row')}, the "
         f"true variance is {number(s.value)} {interval}."
     )
-    parts = [
-        Sentence(
-            first, measured(first, claimed=s.claimed, found=s.value),
-            Claim(first, "interval", metric="spread", low=s.low, high=s.high),
-        )
-    ]  # fmt: skip
+    covers = Claim(first, "interval", metric="spread", low=s.low, high=s.high)
     if not rejected:
-        parts.append(f"There is no evidence against the claimed spread {tested}.")
+        second = f"There is no evidence against the claimed spread {tested}."
     elif s.excess.low > 0.0 or s.excess.high < 0.0:
         said = f"{too} {'little' if s.excess.value > 0.0 else 'much'} {tested}."
-        parts.append(Claim(said, "claimed spread", sign=math.copysign(1.0, s.excess.value)))
+        second = Claim(said, "claimed spread", sign=math.copysign(1.0, s.excess.value))
     else:
         said = f"There is evidence that claimed and true spread differ for some rows {tested}."
-        parts.append(Claim(said, "claimed spread", sign=0.0))
-    return Sentence.joined(" ", parts)
+        second = Claim(said, "claimed spread", sign=0.0)
+    return Sentence.joined(" ", [Sentence(first, measured(first, claimed=s.claimed, found=s.value), covers), second])

@@ -278,18 +278,14 @@ def decomposition_of(given: Members, asked: HowAsked) -> EnsembleDecomposition:
     """Both decompositions of the uncertainty, and how well the epistemic part (by entropy) detects wrong rows."""
     parts = [_parts(of(given.p), given.weight, asked.level) for of in (entropy_parts, variance_parts)]
     epistemic = parts[0].rows[:, 2]
-    wrong = ~given.right
-    found = detector(
-        Scored("epistemic uncertainty, errors", epistemic[wrong], epistemic[~wrong], given.weight[wrong],
-               given.weight[~wrong]),
-        asked.level, asked.n_resamples, asked.seed,
-    )  # fmt: skip
-    outside = None
+    w, wrong, drawn = given.weight, ~given.right, (asked.level, asked.n_resamples, asked.seed)
+    of_errors = Scored("epistemic uncertainty, errors", epistemic[wrong], epistemic[~wrong], w[wrong], w[~wrong])
+    found, outside = detector(of_errors, *drawn), None
     if len(given.outside_p):
         there = entropy_parts(given.outside_p)[:, 2]
-        scored = Scored("epistemic uncertainty, outside", there, epistemic, given.outside_weight, given.weight)
-        outside = detector(scored, asked.level, asked.n_resamples, asked.seed)
-    curve = selective_curve(epistemic, wrong.astype(np.float64), given.weight)
+        scored = Scored("epistemic uncertainty, outside", there, epistemic, given.outside_weight, w)
+        outside = detector(scored, *drawn)
+    curve = selective_curve(epistemic, wrong.astype(np.float64), w)
     answer = EnsembleDecomposition.from_estimate(
         parts[0], pvalue=found.pvalue, entropy=parts[0], variance=parts[1], errors=found, outside=outside,
         selective=curve,

@@ -269,12 +269,8 @@ class DensityWeighting:
 
     def _steps(self, x: Array) -> Array:
         """The contribution of one target row to the gradient of each fold's regression, concatenated."""
-        return np.column_stack(
-            [
-                self._scale(f) * (1.0 - scipy.special.expit(x @ beta))[:, None] * x
-                for f, (beta, _) in enumerate(self._fits)
-            ]
-        )
+        rest = [1.0 - scipy.special.expit(x @ beta) for beta, _ in self._fits]
+        return np.column_stack([self._scale(f) * each[:, None] * x for f, each in enumerate(rest)])
 
     @once
     def _away(self) -> Array:

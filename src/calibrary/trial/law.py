@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,13 @@ _TAIL = 40.0
 class PredictedLaw:
     """Points of the log odds with weights that sum to 1; the model is taken to be calibrated.
 
-    ``quantiles`` gives n probabilities that represent the law, ``words`` says which law it is, and ``sample`` that the
+    ``quantile`` gives the probabilities at ranks inside (0, 1), ``words`` says which law it is, and ``sample`` that the
     points are given predictions instead of a grid.
     """
 
     lp: Array
     weight: Array
-    quantiles: Callable[[int], Array]
+    quantile: Callable[[Array], Array]
     words: str
     sample: bool = False
 
@@ -39,6 +39,10 @@ class PredictedLaw:
     def p(self) -> Array:
         """The probability at each point."""
         return np.asarray(scipy.special.expit(self.lp))
+
+    def quantiles(self, n: int) -> Array:
+        """n probabilities that represent the law."""
+        return self.quantile((np.arange(n) + 0.5) / n)
 
     def mean(self, x: Array) -> float:
         """The mean of a function of the points."""
@@ -111,12 +115,12 @@ def _pair(name: str, value: Any, what: str) -> tuple[float, float]:
 def _normal(mean: float, sd: float) -> PredictedLaw:
     x = np.linspace(-_REACH, _REACH, _POINTS)
     weight = np.exp(-0.5 * x**2)
-    return PredictedLaw(
-        mean + sd * x,
-        weight / weight.sum(),
-        lambda n: scipy.special.expit(mean + sd * scipy.special.ndtri(_ranks(n))),
-        f"a normal linear predictor with mean {mean:g} and standard deviation {sd:g}",
-    )
+    words = f"a normal linear predictor with mean {mean:g} and standard deviation {sd:g}"
+
+    def quantile(rank: Array) -> Array:
+        return np.asarray(scipy.special.expit(mean + sd * scipy.special.ndtri(rank)))
+
+    return PredictedLaw(mean + sd * x, weight / weight.sum(), quantile, words)
 
 
 def _beta(a: float, b: float) -> PredictedLaw:
@@ -125,27 +129,13 @@ def _beta(a: float, b: float) -> PredictedLaw:
     z = np.linspace(middle - max(_REACH * sd, _TAIL / a), middle + max(_REACH * sd, _TAIL / b), _POINTS)
     height = -a * np.logaddexp(0.0, -z) - b * np.logaddexp(0.0, z)  # the density of z: p^a (1 - p)^b
     weight = np.exp(height - height.max())
-    return PredictedLaw(
-        z,
-        weight / weight.sum(),
-        lambda n: scipy.special.betaincinv(a, b, _ranks(n)),
-        f"predictions like Beta({a:g}, {b:g})",
-    )
+    words = f"predictions like Beta({a:g}, {b:g})"
+    return PredictedLaw(z, weight / weight.sum(), partial(scipy.special.betaincinv, a, b), words)
 
 
 def _sample(y_prob: Any) -> PredictedLaw:
     p = confidences(y_prob, "the probability of the event for each row")
     if np.ptp(p) == 0.0:
         raise RefusedError(f"y_prob is {p[0]:g} in every row: pass predictions that vary, or lp= or law=")
-    inside = np.clip(p, EPS, 1.0 - EPS)
-    return PredictedLaw(
-        logit(inside),
-        np.full(len(p), 1.0 / len(p)),
-        lambda n: np.quantile(p, _ranks(n)),
-        f"predictions like the {len(p):,} given",
-        sample=True,
-    )
-
-
-def _ranks(n: int) -> Array:
-    return (np.arange(n) + 0.5) / n
+    lp, words = logit(np.clip(p, EPS, 1.0 - EPS)), f"predictions like the {len(p):,} given"
+    return PredictedLaw(lp, np.full(len(p), 1.0 / len(p)), partial(np.quantile, p), words, sample=True)

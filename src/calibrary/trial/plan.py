@@ -393,9 +393,12 @@ def _smallest(enough: Callable[[int], bool]) -> int:
 
 
 _FORMULAS: dict[str, Callable[[_WidthAsked], Plan]] = {
-    "oe": _oe, "cis.slope": _fit, "cis.intercept": _fit, "citl": _fit, "auroc": _c_statistic, "bs": _brier,
+    "oe": _oe,
+    **dict.fromkeys(("cis.slope", "cis.intercept", "citl"), _fit),
+    "auroc": _c_statistic,
+    "bs": _brier,
     "net_benefit": _benefit,
-}  # fmt: skip
+}
 
 
 # -- by simulation ------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from calibrary.base.claims import Sentence, measured
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.markup import Tabled
-from calibrary.base.numbers import counted, ends, number, percent, pvalue
+from calibrary.base.numbers import counted, ends, known, number, percent, pvalue_cell
 from calibrary.base.text import in_sentence
 from calibrary.data import predictions
 from calibrary.data.asked import checks_options
@@ -214,11 +214,9 @@ class Pooled(Tabled, Result):
         """The heading and the cells of the table of metrics."""
         head = ["metric", "centres", "mean", "interval", "new centre", "tau²", "I²", "p (Q)"]
         body = [
-            [
-                row.metric, str(row.k), number(row.value), ends(row.low, row.high),
-                ends(row.prediction_low, row.prediction_high), *_of(row.tau2, number), *_of(row.i2, percent),
-                *_of(row.q_pvalue, lambda p: pvalue(p).removeprefix("p ").removeprefix("= ")),
-            ]
+            [row.metric, str(row.k), number(row.value), ends(row.low, row.high),
+             ends(row.prediction_low, row.prediction_high), number(known(row.tau2)), percent(known(row.i2)),
+             pvalue_cell(row.q_pvalue)]
             for row in self.table
         ]  # fmt: skip
         return head, body
@@ -226,13 +224,10 @@ class Pooled(Tabled, Result):
     def centre_cells(self, metric: str = "oe") -> tuple[list[str], list[list[str]]]:
         """The heading and the cells of one metric in each centre."""
         head = ["centre", "rows", "events", "expected", metric, "interval", "weight", "note"]
-        rows = [row for row in self.centres if row.metric == metric]
         body = [
-            [
-                row.centre, f"{row.n:,}", f"{row.events:,}", number(row.expected), *_of(row.value, number),
-                ends(row.low, row.high), *_of(row.weight, percent), row.note,
-            ]
-            for row in rows
+            [row.centre, f"{row.n:,}", f"{row.events:,}", number(row.expected), number(known(row.value)),
+             ends(row.low, row.high), percent(known(row.weight)), row.note]
+            for row in self.centres if row.metric == metric
         ]  # fmt: skip
         return head, body
 
@@ -242,10 +237,6 @@ class Pooled(Tabled, Result):
 
     def _records(self) -> list[dict[str, Any]]:
         return [asdict(row) for row in self.table]
-
-
-def _of(value: float, form: Any) -> tuple[str]:
-    return ("" if math.isnan(value) else form(value),)
 
 
 @takes_table

@@ -73,10 +73,8 @@ class Measures:
 
     def those(self, smooth: bool) -> Measures:
         """The metrics that the bootstrap can correct, or the others."""
-        return Measures(
-            tuple(pair for pair in self.pairs if pair[0].smooth is smooth),
-            tuple(name for name in self.names if name.entry.smooth is smooth),
-        )
+        pairs = tuple(pair for pair in self.pairs if pair[0].smooth is smooth)
+        return Measures(pairs, tuple(name for name in self.names if name.entry.smooth is smooth))
 
 
 def _value(entry: Entry, p: Predictions, question: Question, whole: dict[str, Any]) -> Any:

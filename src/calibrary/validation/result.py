@@ -13,7 +13,7 @@ import numpy as np
 from calibrary.base.claims import Sentence, measured
 from calibrary.base.errors import RefusedError, UnknownMetricError, suggest
 from calibrary.base.markup import Tabled
-from calibrary.base.numbers import counted, ends, number, percent, with_interval
+from calibrary.base.numbers import counted, ends, known, number, percent, with_interval
 from calibrary.base.once import once
 from calibrary.base.text import capital, in_sentence
 from calibrary.data.checks import Array
@@ -278,11 +278,8 @@ class Validation(Tabled):
             f"{row.name} {with_interval(row.value, row.low, row.high)}, apparent {number(row.apparent)}"
             for row in self.table
         )
-        answers = {
-            "10": self.size, "12a": "all rows were used to develop the model, and resampled to evaluate it",
-            "12c": f"{self.model}; {self.how}", "12e": ", ".join(row.name for row in self.table),
-            "12g": "by the model fitted to all rows, and by every refit", "21": self.size, "23a": shown,
-        }  # fmt: skip
+        answers = {"10": self.size, "21": self.size, "12c": f"{self.model}; {self.how}", "23a": shown}
+        answers["12e"] = ", ".join(row.name for row in self.table)
         if self.n_features:
             answers["10"] += f"; {min(self.n_of_class) / self.n_features:.1f} rows of the rarest class per predictor"
         if self.imputations:
@@ -290,6 +287,9 @@ class Validation(Tabled):
         if self.method == "holdout":
             answers["12a"] = f"{counted(self.n_held_out, 'row')} were held out for the evaluation"
             answers["12g"] = "by the model fitted to the rows that were not held out"
+        else:
+            answers["12a"] = "all rows were used to develop the model, and resampled to evaluate it"
+            answers["12g"] = "by the model fitted to all rows, and by every refit"
         if self.n_failed:
             answers["12c"] += f"; {self.n_failed:,} refits failed"
         if self.n_units is not None:
@@ -305,12 +305,11 @@ class Validation(Tabled):
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """The heading and the cells of the printed table."""
         head = ["metric", "method", "apparent", "training", "test", "optimism", "corrected", "interval"]
-        body = [
-            [row.title, row.method]
-            + ["" if math.isnan(x) else number(x) for x in (row.apparent, row.training, row.test)]
-            + [number(row.optimism), number(row.value), ends(row.low, row.high)]
-            for row in self.table
-        ]
+        body = []
+        for row in self.table:
+            seen = (number(known(x)) for x in (row.apparent, row.training, row.test))
+            corrected = (number(row.optimism), number(row.value), ends(row.low, row.high))
+            body.append([row.title, row.method, *seen, *corrected])
         return head, body
 
     # -- keeping ------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import process_time
 from typing import Any
 
@@ -173,22 +173,13 @@ def validate(
     runner.tally.refuse_or_warn()
     order = [name.key for name in measures.names]
     rows.sort(key=lambda row: order.index(row.metric))
-    return Validation(
-        table=table_rows(rows),
-        method=method,
-        **given.facts(),
-        n_resamples=n_resamples if refits is not None else 0,
-        folds=folds if by_folds.pairs else 0,
-        repeats=repeats if by_folds.pairs else 0,
-        n_refits=runner.tally.n,
-        n_failed=runner.tally.n_failed,
-        failure=runner.tally.failure,
-        confidence_level=confidence_level,
-        seconds_refitting=runner.tally.seconds,
-        seconds_measuring=study.seconds,
-        predictions=whole_fit,
-        refits=refits,
-    )
+    used = {"folds": folds, "repeats": repeats} if by_folds.pairs else {}
+    if refits is not None:
+        used["n_resamples"] = n_resamples
+    tally = runner.tally
+    counts = {"n_refits": tally.n, "n_failed": tally.n_failed, "seconds_refitting": tally.seconds}
+    found = given.validation(rows, method, confidence_level, failure=tally.failure, **used, **counts)
+    return replace(found, seconds_measuring=study.seconds, predictions=whole_fit, refits=refits)
 
 
 # -- input ------------------------------------------------------------------------------------------
@@ -203,17 +194,13 @@ class _Given:
     y: NDArray[Any]
     rows: fitting.Rows
 
-    def facts(self) -> dict[str, Any]:
-        """The facts about model and rows that the result contains."""
+    def validation(self, table: list[ValidationRow], method: str, level: float, **more: Any) -> Validation:
+        """The result with these rows of its table, and the facts about model and data."""
         rows, classes = self.rows, self.procedure.classes
-        return {
-            "model": self.procedure.name,
-            "n": rows.n,
-            "n_units": None if rows.unit is None else rows.n_units,
-            "classes": tuple(map(str, classes)),
-            "n_of_class": tuple(np.bincount(rows.label, minlength=len(classes)).tolist()),
-            "n_features": fitting.features_of(self.X),
-        }
+        of_class = tuple(np.bincount(rows.label, minlength=len(classes)).tolist())
+        facts = (table_rows(table), method, self.procedure.name, rows.n, tuple(map(str, classes)), of_class)
+        n_units = None if rows.unit is None else rows.n_units
+        return Validation(*facts, n_units, fitting.features_of(self.X), confidence_level=level, **more)
 
     def predictions(self, probability: Array, rows: Indices | None = None) -> Predictions:
         """Predictions of all rows, or of some rows, with the names of the classes."""
@@ -412,14 +399,6 @@ def _held_out(given: _Given, measures: Measures, holdout: Any, level: float, rng
             low[j], high[j] = found.low, found.high
     found_columns = Corrected(apparent, test, apparent - test, test)
     rows = _rows(measures, _WORDS["holdout"], apparent, found_columns, ConfidenceInterval(low, high))
-    return Validation(
-        table=table_rows(rows),
-        method="holdout",
-        **given.facts(),
-        n_held_out=len(held),
-        n_refits=1,
-        confidence_level=level,
-        seconds_refitting=made.seconds,
-        seconds_measuring=process_time() - began,
-        predictions=outside,
-    )
+    seconds = {"seconds_refitting": made.seconds, "seconds_measuring": process_time() - began}
+    counts = {"n_held_out": len(held), "n_refits": 1}
+    return given.validation(rows, "holdout", level, **counts, **seconds, predictions=outside)
