@@ -189,3 +189,11 @@ def test_the_middle_of_a_sentence_is_left_out_and_its_advice_stays():
     assert str(listed).endswith("9998] must name each class once")
     assert str(RefusedError(f"lens={LONG!r}: choose another")) == f"lens='{'x' * 74}...{'x' * 18}': choose another"
     assert str(pickle.loads(pickle.dumps(listed))) == str(listed)
+
+
+def test_a_warning_is_at_the_line_of_the_user():
+    with pytest.warns(cal.CalibrationWarning) as given:
+        cal.predictions([0, 1] * 10, [0.0, 1.0] * 10)
+    with pytest.warns(DeprecationWarning, match="generalised_squared_error is an old name") as old:
+        assert cal.generalised_squared_error is cal.generalized_squared_error
+    assert {each.filename for each in (*given, *old)} == {__file__}

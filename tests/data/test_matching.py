@@ -314,6 +314,25 @@ def write_yolo(folder, truth, records):
         (folder / f"{image:03d}.txt").write_text("\n".join(text) + "\n")
 
 
+def test_an_image_of_unknown_size_is_refused(tmp_path):
+    truth, results = pair()
+    write_yolo(tmp_path / "labels", truth, truth["annotations"])
+    write_yolo(tmp_path / "results", truth, results)
+    sizes = {f"{i['id']:03d}": (i["width"], i["height"]) for i in truth["images"]}
+    gone = f"{truth['annotations'][0]['image_id']:03d}"
+    del sizes[gone]
+    with pytest.raises(ValueError, match=f"image_size has no entry for '{gone}': pass width and height"):
+        cal.read_yolo(tmp_path / "labels", tmp_path / "results", image_size=sizes)
+
+
+def test_the_place_of_a_box_is_its_center_and_size_relative_to_its_image():
+    found = cal.matched_detections(
+        [1, 0], [0.9, 0.4], image=["a", "b"], box=[[10, 20, 30, 40], [0, 0, 5, 6]], image_size=[[100, 200], [10, 10]]
+    )
+    np.testing.assert_allclose(found.place, [[0.25, 0.2, 0.3, 0.2], [0.25, 0.3, 0.5, 0.6]])
+    np.testing.assert_array_equal([found.cx, found.cy, found.w, found.h], found.place.T)
+
+
 def test_yolo_folders_give_the_values_of_the_coco_pair(tmp_path):
     truth, results = pair()
     write_yolo(tmp_path / "labels", truth, truth["annotations"])
