@@ -603,7 +603,7 @@ def show_answer(r: Any, quiet: bool, brief: bool) -> None:
 def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = False, printed: bool = False) -> None:
     """Print the result, unless it was ``printed`` before, then the sections, and every metric if ``everything``."""
     from calibrary.reporting.compared import answer
-    from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
+    from calibrary.reporting.text import comparison_table
 
     if comparisons:
         out.print(f"[bold]Calibration of {len(reports)} models[/]")
@@ -627,7 +627,7 @@ def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = F
             left = f"; {counted(len(r.evaluation.skipped), 'metric')} left out" if r.evaluation.skipped else ""
             out.print(f"[dim]{counted(len(r.evaluation.rows), 'value')} computed, which --all prints{left}[/]")
     if comparisons:
-        out.print(table_of(COMPARISON_HEAD, comparison_cells(comparisons), title="comparison", title_justify="left"))
+        out.print(table_of(*comparison_table(comparisons), title="comparison", title_justify="left"))
 
 
 #: With more models than this, the terminal shows one table instead of paragraphs for each model.

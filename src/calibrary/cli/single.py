@@ -122,12 +122,12 @@ def compare(given: Any) -> None:
     rows |= {"outcomes": found.outcomes, "weight_type": given.weight_type}
     found_pairs = compare_models(found.y, found.models, metrics=ids, n_resamples=draws, rng=given.seed, **rows)
     from calibrary.reporting.compared import answer
-    from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
+    from calibrary.reporting.text import comparison_table
 
     for sentence in answer(found_pairs, ids[0]):
         out.print(plain(sentence))
     out.print()
-    out.print(table_of(COMPARISON_HEAD, comparison_cells(found_pairs)))
+    out.print(table_of(*comparison_table(found_pairs)))
 
 
 @taking("plot")

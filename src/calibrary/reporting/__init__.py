@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from calibrary.reporting import (  # each of these modules registers its sections or formats
-    affected,
-    decisions,
-    help,
-    html,
-    other_data,
-    period,
-    provenance,
-    stored,
-    text,
-    trials,
-    validated,
-    write,
-)
+from calibrary.reporting import period, validated, write  # like those that they import, they register their sections
 from calibrary.reporting.compose import compare_models, report
 from calibrary.reporting.model import ClassRow, GroupRow, Report
 from calibrary.reporting.settings import ReportSettings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError, collected_warnings
-from calibrary.base.numbers import counted, ends, known, percent, pvalue, pvalue_cell
+from calibrary.base.numbers import counted, known, percent, pvalue, pvalue_cell
 from calibrary.data import Data
 from calibrary.data.checks import Indices, as_array
 from calibrary.data.matches import ByCategory
@@ -189,8 +189,7 @@ def cut_words(known: NDArray[Any]) -> str:
 # -- the segments ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """Rows with the same value of one column or of two: name, number of columns, and the rows (or images)."""
 
     name: str
@@ -198,8 +197,7 @@ class Segment:
     rows: NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class Chosen:
+class Chosen(NamedTuple):
     """The segments to be measured, and sentences about those that are not."""
 
     measured: list[Segment]
@@ -237,11 +235,8 @@ def _segments(columns: dict[str, Levels], context: Context, test: SegmentsTestRe
     by_name = {s.name: s for s in found}
     ranked = [by_name[str(name)] for name in test.table["segment"] if str(name) in by_name]
     kept = ranked if len(ranked) <= MOST_SEGMENTS else [*ranked[: MOST_SEGMENTS - N_BEST], *ranked[-N_BEST:]]
-    said, small = (
-        f"The table shows the {MOST_SEGMENTS - N_BEST} worst and the {N_BEST} best of ",
-        len(found) - len(ranked),
-    )
-    said += f"{counted(len(ranked), 'segment')} with {LEAST_ROWS} or more rows"
+    of, small = f"{counted(len(ranked), 'segment')} with {LEAST_ROWS} or more rows", len(found) - len(ranked)
+    said = f"The table shows the {MOST_SEGMENTS - N_BEST} worst and the {N_BEST} best of {of}"
     said += f"; {counted(small, 'segment')} of fewer rows cannot be judged." if small else "."
     return Chosen(kept, [said], len(ranked))
 
@@ -278,23 +273,18 @@ def _worst(columns: dict[str, Levels], context: Context) -> tuple[SegmentsTestRe
 
 def own_maps(columns: dict[str, Levels], context: Context) -> list[SegmentGain]:
     """The gain of a logistic map for each segment, shrunk towards the map of all rows: one result for each column."""
-    p = problem(context.p)
-    if not p.binary or too_little(p, context.question.weight_type):
+    p, question = problem(context.p), context.question
+    if not p.binary or too_little(p, question.weight_type):
         return []
     folds = 10 if p.n <= _TEN_FOLDS else 2
     found = []
     for name, c in list(columns.items())[:NAMED]:
         names = p.align(context.data.rows_of(c.text), name)
         if 2 <= len(np.unique(names)) <= MOST_VALUES:
-            found.append(_own_map(p, name, names, folds, context))
+            with collected_warnings():
+                how = candidate("platt", p.k), fold_numbers(p, folds, question.rng)
+                found.append(segment_gain(p, name, names, *how, weight_type=question.weight_type))
     return found
-
-
-def _own_map(p: Predictions, name: str, names: NDArray[Any], folds: int, context: Context) -> SegmentGain:
-    question = context.question
-    with collected_warnings():
-        fold = fold_numbers(p, folds, question.rng)
-        return segment_gain(p, name, names, candidate("platt", p.k), fold, weight_type=question.weight_type)
 
 
 def _own_table(gain: SegmentGain) -> Table:
@@ -314,9 +304,10 @@ def worst_words(
     how = pvalue(float(test.pvalue), test.n_resamples)
     allowing = f"{how}, adjusted for {counted(n, 'segment')} and all {thing}s"
     if test.pvalue >= alpha:
+        other = next(word for word in table["segment"] if word != "all rows")
         return Sentence(
             f"There is no evidence that any segment is miscalibrated (worst-segment test, {allowing}); "
-            f"{_other(test)} deviates most."
+            f"{other} deviates most."
         )
     clear = list(_significant(test, alpha))
     named = [_segment_words(test, list(table["segment"]).index(name), thing, stated) for name in clear[:NAMED]]
@@ -335,9 +326,7 @@ def worst_words(
 
 def _others(named: list[Sentence]) -> Sentence:
     """Further significant segments."""
-    if not named:
-        return Sentence("")
-    return Sentence.joined("", ["; also significant: ", Sentence.joined("; ", named)])
+    return Sentence.joined("", ["; also significant: ", Sentence.joined("; ", named)] if named else [])
 
 
 def _segment_words(test: SegmentsTestResult, k: int, thing: str, stated: str) -> Sentence:
@@ -352,11 +341,6 @@ def _segment_words(test: SegmentsTestResult, k: int, thing: str, stated: str) ->
     said = f"{name} ({counted(float(table['n'][k]), thing)}), {off}"
     numbers = measured(said, **{f"{name} confidence": predicted, f"{name} outcome": happened})
     return Sentence(said, Claim(said, "part is miscalibrated", part=name), numbers)
-
-
-def _other(test: SegmentsTestResult) -> str:
-    """The worst segment other than all rows."""
-    return str(next(word for word in test.table["segment"] if word != "all rows"))
 
 
 def segments_words(parts: list[Part]) -> str:
@@ -382,11 +366,9 @@ def worst_first(parts: Iterable[Part], test: SegmentsTestResult | None = None) -
 def _table(parts: list[Part], metric: str, stated: str, data: Data, test: SegmentsTestResult | None) -> Table:
     tested = {} if test is None else dict(zip(map(str, test.table["segment"]), test.table["pvalue"], strict=True))
     rows = tuple(
-        (p.name, whole_number(p.n), known(p.mean_confidence), known(p.frequency), known(p.value),
-         ends(p.low, p.high), "" if test is None else pvalue_cell(tested.get(p.name), test.n_resamples), p.p_cell,
-         p.note)
+        (*p.cells, "" if test is None else pvalue_cell(tested.get(p.name), test.n_resamples), p.p_cell, p.note)
         for p in worst_first(parts, test)
-    )  # fmt: skip
+    )
     own = f"p of its {metric}"
     head = ("segment", data.nouns, stated, data.outcome, metric, "interval", "p adjusted", own, "note")
     caption = (
@@ -430,24 +412,19 @@ def classes(context: Context) -> Section | None:
         return None
     many = data.class_nouns
     value = "class-wise ECE" if metric is None else metric_words(metric.id, metric.name)
-    seen = (data.nouns, "mean confidence", data.outcome)
-    head: tuple[str, ...] = (data.class_noun, *seen, value, "mean confidence is")
     ranked = sorted(rows, key=lambda r: (not r.clear, -abs(r.mean_prediction - r.frequency)))
     context.kept["classes"] = [r.name for r in ranked]
-    cells = [_class_cells(r) for r in ranked]
-    if not any(r.clear for r in rows):
-        head, cells = head[:-1], [cell[:-1] for cell in cells]
-    if all(math.isnan(r.value) for r in rows):  # no category has bins that count
-        at = head.index(value)
-        head, cells = head[:at] + head[at + 1 :], [cell[:at] + cell[at + 1 :] for cell in cells]
-    first, rest = cells[:FIRST_CLASSES], cells[FIRST_CLASSES:]
+    off = "mean confidence is"
+    head = (data.class_noun, data.nouns, "mean confidence", data.outcome, value, off)
+    # the value is empty if no category has bins that count
+    every = Table(head, tuple(map(_class_cells, ranked))).without_empty(off).without_empty(value)
     caption = (
         f"First the {many} whose mean confidence differs significantly from the outcome (tested for all {len(rows)} at "
         "once), then the others by the size of the difference."
     )
-    tables = [Table(head, tuple(first), caption)]
-    if rest:
-        tables.append(Table(head, tuple(rest), f"The other {len(rest)} {many}", folded=True))
+    tables = [replace(every, rows=every.rows[:FIRST_CLASSES], caption=caption)]
+    if rest := every.rows[FIRST_CLASSES:]:
+        tables.append(replace(every, rows=rest, caption=f"The other {len(rest)} {many}", folded=True))
     return Section(
         "classes", f"Calibration by {data.class_noun}", (classes_words(ranked, many, apart is not None),),
         tuple(tables), data={"classes": [asdict(r) for r in rows]},

@@ -72,10 +72,14 @@ def slope_alone(p: Predictions, question: Question, decision: Decision, drawn: f
     """The p-value of Cox's slope given its intercept, by the likelihood ratio; with units, the resampled ``drawn``."""
     if decision.path == "units":
         return drawn
-    with collected_warnings():
-        view = headline_view(p, question)[0]
-        found: CoxResult = cox_intercept_slope(view, weight_type=question.weight_type)
+    found = cox_of(headline_view(p, question)[0], question.weight_type)
     return drawn if math.isnan(found.lr_slope_pvalue) else found.lr_slope_pvalue
+
+
+def cox_of(view: Predictions, weight_type: str = "frequency") -> CoxResult:
+    """Cox's intercept and slope of a view, without warnings: NaN where they are undefined."""
+    with collected_warnings():
+        return cox_intercept_slope(view, weight_type=weight_type)
 
 
 def _decides(row: Row) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
@@ -12,7 +11,6 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from calibrary._version import __version__
 from calibrary.base.claims import Sentence
 from calibrary.base.errors import RefusedError, collected_warnings
 from calibrary.base.numbers import percent
@@ -38,6 +36,7 @@ from calibrary.reporting.figures import curve_of, figures_of
 from calibrary.reporting.live import live_of
 from calibrary.reporting.model import Report
 from calibrary.reporting.other_data import CAUTION, sampled_headline, sampled_verdict
+from calibrary.reporting.provenance import versions
 from calibrary.reporting.sections import Context, made
 from calibrary.reporting.settings import ReportSettings, takes_settings
 from calibrary.reporting.short import short_list
@@ -126,8 +125,9 @@ def composed(data: Data, settings: ReportSettings) -> Report:
     if automatic(question.options):  # one number for headline, table and figures
         question = question.with_options(n_bins=automatic_bins(view.c, view.w))
     centres = over_centres(p, settings.centre, question.confidence_level)
+    metrics = [settings.metrics] if isinstance(settings.metrics, str) else settings.metrics
     evaluation = evaluate_data(
-        data, question, metrics=_with_primary(settings.metrics, primary), ordinal=settings.ordinal,
+        data, question, metrics=None if metrics is None else [*metrics, primary], ordinal=settings.ordinal,
         intervals=draws > 0, tests=draws > 0, primary=primary,
     )  # fmt: skip
     decision = decide(data, question) if draws > 0 else None
@@ -148,7 +148,7 @@ def composed(data: Data, settings: ReportSettings) -> Report:
     verdict = "" if page is None else page.value
     numbers = short_list(data, question, evaluation, primary, decision)
     title, summary = about.get("title", "Calibration report"), _summary(p, view)
-    made_by = _settings(primary, question, draws, settings.metrics)
+    made_by = _settings(primary, question, draws, metrics)
     table = (evaluation, primary, summary, made_by, data, question)
     notes = (*about.get("notes", ()), *([_UNITS] if data.in_groups else []))
     short = tuple(replace(k, status=status_of(k.verdict, verdict)) for k in numbers)
@@ -179,21 +179,14 @@ _UNITS = (
 )
 
 
-def _with_primary(metrics: Any, primary: str) -> Any:
-    if metrics is None:
-        return None
-    named = [metrics] if isinstance(metrics, str) else list(metrics)
-    return [*named, primary]
-
-
 def _summary(p: Predictions, view: Predictions) -> dict[str, Any]:
     share = p.class_share
     summary: dict[str, Any] = {
         "rows": p.n_predictions,
         "classes": p.k,
         "total weight": float(p.class_counts.sum()),
-        "mean confidence": words.mean_confidence(view),
-        "observed frequency" if p.k == 2 else "accuracy": words.seen(view),
+        "mean confidence": float(view.mean(view.c)),
+        "observed frequency" if p.k == 2 else "accuracy": float(view.mean(view.y)),
         "distinct confidences": len(view.ties.c),
         "confidences exactly 0 or 1": int(((view.c == 0) | (view.c == 1)).sum()),
         "rarest class": f"{p.classes[int(share.argmin())]} ({percent(share.min())})",
@@ -204,20 +197,15 @@ def _summary(p: Predictions, view: Predictions) -> dict[str, Any]:
 
 
 def _settings(primary: str, question: Question, draws: int, metrics: Any) -> dict[str, Any]:
-    import scipy
-
     return {
         "primary": primary,
         "lens": str(getattr(question.lens, "name", question.lens)),
-        "metrics": "all that apply" if metrics is None else [metrics] if isinstance(metrics, str) else list(metrics),
+        "metrics": "all that apply" if metrics is None else list(metrics),
         "n_bins": question.options.get("n_bins", "each metric's own"),
         "n_resamples": draws,
         "confidence_level": question.confidence_level,
         "seed": question.rng,
-        "calibrary": __version__,
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "python": platform.python_version(),
+        **versions(),
     }
 
 

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy
 from scipy.special import ndtri
 
 from calibrary.base.claims import Claim, Sentence
@@ -73,8 +72,7 @@ def decisions(context: Context) -> Section | None:
     title = "Decisions"
     if why:
         return Section("decisions", title, (f"Decisions were not judged: {why}.",))
-    level = context.question.confidence_level
-    question = context.question
+    question, level = context.question, context.question.confidence_level
     found = assessed(view, thresholds, level, question.weight_type, question.rng)
     data = {"decisions": [d.to_dict() for d in found], "confidence_level": level, "lens": context.headline_view[1]}
     said, figures = tuple(decision_words(d, level) for d in found), (_figure(context, thresholds),)
@@ -117,7 +115,7 @@ def _interval_of_mean(view: Predictions, level: float, weight_type: str) -> Call
     """A function that gives the mean of a number per row, and its normal interval over rows or units."""
     whole = view.w is None or bool((view.w == np.rint(view.w)).all())
     of_rows = MeanWithError(view, weight_type if whole else "importance")  # no counts: factors
-    z = float(scipy.special.ndtri(0.5 + level / 2.0))
+    z = float(ndtri(0.5 + level / 2.0))
 
     def mean(x: Array) -> Estimate:
         value, error = of_rows(x)
@@ -139,10 +137,8 @@ def decision_words(d: ThresholdDecision, level: float) -> Sentence:
     other = "acting on every row" if d.treat_all > 0.0 else "acting on none"
     size = (d.advantage.value, *d.advantage)
     decided = d.advantage.low > 0.0 or d.advantage.high < 0.0
-    more = "not significantly better or worse than"
-    if d.advantage.low > 0.0:
-        more = "better than"
-    elif d.advantage.high < 0.0:
+    more = "better than" if d.advantage.low > 0.0 else "not significantly better or worse than"
+    if d.advantage.high < 0.0:
         more, size = "worse than", (-d.advantage.value, -d.advantage.high, -d.advantage.low)
     value, low, high = map(_thousand, size)
     said = (
@@ -150,11 +146,9 @@ def decision_words(d: ThresholdDecision, level: float) -> Sentence:
         f"{', by' if decided else '; the difference is'} "
         f"{value} net true positives per 1,000 rows ({percent(level)} interval {low} to {high})."
     )
-    default = "every row" if d.treat_all > 0.0 else "none"
-    shown = (
-        Claim(said, "worth acting", threshold=d.threshold, default=default, sign=math.copysign(1.0, d.advantage.value)),
-    )
-    return Sentence.joined(" ", [Sentence(said, *(shown if decided else ())), _regret_words(d)])
+    facts = {"default": other.removeprefix("acting on "), "sign": math.copysign(1.0, d.advantage.value)}
+    shown = [Claim(said, "worth acting", threshold=d.threshold, **facts)] if decided else []
+    return Sentence.joined(" ", [Sentence(said, *shown), _regret_words(d)])
 
 
 def _regret_words(d: ThresholdDecision) -> Sentence:

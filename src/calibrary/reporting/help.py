@@ -20,12 +20,12 @@ from calibrary.inference.draw.null import MonteCarlo
 from calibrary.inference.draw.statistic import as_statistic
 from calibrary.lookup import catalogue
 from calibrary.maps.prior_shift import shares_of
-from calibrary.metrics.curve.cox import CoxResult, cox_intercept_slope
 from calibrary.metrics.machinery.measure import measure
 from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain, recalibration_gain
 from calibrary.recalibrate.gain import at_shares
 from calibrary.recalibrate.scores import spoken_score
+from calibrary.reporting.agreement import cox_of
 from calibrary.reporting.numbers import metric_words
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 from calibrary.reporting.words import main_defect
@@ -42,7 +42,7 @@ def odds_words(context: Context, part: Predictions | None = None, name: str = ""
     view, level = context.view if part is None else part, context.question.confidence_level
     if not _by_odds(context):
         return Sentence("")
-    found = _cox(view)
+    found = cox_of(view)
     log, error = float(found.calibration_in_the_large), float(found.se_calibration_in_the_large)
     if not (math.isfinite(log) and math.isfinite(error)):
         return Sentence("")
@@ -60,7 +60,7 @@ def log_odds_words(context: Context) -> Sentence:
     view, level = context.view, context.question.confidence_level
     if not _by_odds(context):
         return Sentence("")
-    found = _cox(view)
+    found = cox_of(view)
     slope, error, start = float(found.slope), float(found.se_slope), float(found.intercept)
     if not (slope > 0.0 and math.isfinite(error)):
         return Sentence("")
@@ -81,8 +81,7 @@ def _by_odds(context: Context) -> bool:
 
 def _ends(context: Context | None, label: str, value: float, error: float, level: float) -> tuple[float, float]:
     """The interval that the page's table has for a number; without one, Wald's."""
-    rows = () if context is None else context.evaluation.rows
-    for row in rows:
+    for row in () if context is None else context.evaluation.rows:
         if row.label == label and row.low is not None and row.high is not None:
             return row.low, row.high
     reach = float(ndtri(0.5 + level / 2.0)) * error
@@ -131,21 +130,13 @@ def remedy_of(context: Context, gain: RecalibrationGain, defect: str) -> tuple[s
     return spoken, Sentence(said[0].upper() + said[1:] + more, *said.claims, value)
 
 
-def _cox(view: Predictions) -> CoxResult:
-    with collected_warnings():
-        found: CoxResult = cox_intercept_slope(view)
-    return found
-
-
 # -- the sentences right below the headline: the worst segment, a remedy for it, and a remedy for all rows ----
 
 
 def first_lines(sections: Iterable[Section], alpha: float) -> list[Sentence]:
     """The most important sentences of the sections, each of which is in its section as well."""
     by_key = {s.key: s for s in sections}
-    found = []
-    if "affected" in by_key:
-        found += _worst_segment(by_key["affected"], alpha)
+    found = _worst_segment(by_key["affected"], alpha) if "affected" in by_key else []
     if "help" in by_key and "maps" in by_key["help"].data:
         advice = by_key["help"].sentences[0]
         found.append(Sentence(f"What would help: {advice}", *claims_of(advice)))
@@ -228,7 +219,9 @@ def recalibration(context: Context) -> Section:
     gain = _gain(context)
     context = _at_prevalence(context)
     error = PageError.of(context)
-    remedy, change = _remedy(context, gain)
+    remedy, change = "", Sentence("")
+    if gain.advice is None and context.asked.prevalence is None:  # no map is shown to lower the score
+        remedy, change = remedy_of(context, gain, main_defect(context))
     row = gain[gain.advice or remedy or gain.best.map]
     context.kept["after"] = (row.name, gain.cross_fitted[row.map])
     errors = _errors(context, gain, row, error)
@@ -268,12 +261,8 @@ def _gain(context: Context) -> RecalibrationGain:
     question, size = context.question, context.p.n * (1 if context.p.binary else context.p.k)
     # one probability is fitted in a moment at any size
     folds = 10 if size <= _TEN_FOLDS or context.p.k == 2 else 5 if size <= _FIVE_FOLDS else 2
+    how: dict[str, Any] = {"weight_type": question.weight_type, "rng": question.rng, "shares": context.asked.prevalence}
     with collected_warnings():  # what is to be known stands in the notes of the gain
-        how: dict[str, Any] = {
-            "weight_type": question.weight_type,
-            "rng": question.rng,
-            "shares": context.asked.prevalence,
-        }
         return recalibration_gain(context.data, folds=folds, n_bins=question.options.get("n_bins", 15), **how)
 
 
@@ -356,13 +345,6 @@ def _errors(context: Context, gain: RecalibrationGain, row: MapGain, error: Page
 def advice(gain: RecalibrationGain, row: MapGain, errors: ErrorBeforeAfter) -> Sentence:
     """The advice in a sentence: the gain from the map and the error after it, or that no gain is evident."""
     return gain.advice_words(row, errors.metric, errors.before, errors.after, errors.calibrated)
-
-
-def _remedy(context: Context, gain: RecalibrationGain) -> tuple[str, Sentence]:
-    """The map that removes the defect of the headline and its effect, if no map is shown to lower the score."""
-    if gain.advice is not None or context.asked.prevalence is not None:
-        return "", Sentence("")
-    return remedy_of(context, gain, main_defect(context))
 
 
 def _what_helps(context: Context, gain: RecalibrationGain, row: MapGain, errors: ErrorBeforeAfter) -> Sentence:

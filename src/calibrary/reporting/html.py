@@ -25,16 +25,7 @@ from calibrary.reporting.panel import data_of, numbers_table, panel
 from calibrary.reporting.sections import Figure, Section, Table
 from calibrary.reporting.short import KeyNumber, picture_of
 from calibrary.reporting.stored import Comparisons
-from calibrary.reporting.text import (
-    CLASS_HEAD,
-    GROUP_HEAD,
-    HEAD,
-    cell_text,
-    class_cells,
-    folded_cells,
-    group_cells,
-    short_cells,
-)
+from calibrary.reporting.text import HEAD, cell_text, class_table, folded_cells, group_table, short_cells
 from calibrary.reporting.verdict import COLOURS, status_of
 
 #: The page writes a metric's name under its id, not in a separate column.
@@ -73,7 +64,9 @@ def page(reports: Sequence[Report], comparisons: Comparisons = (), *, interactiv
     ids = dict.fromkeys(row.id for r in reports for row in r.evaluation.rows)
     first = _together(reports, comparisons, live) if several else None
     models = [_model(r, f"m{i}", several, None if several else live) for i, r in enumerate(reports)]
-    main = element("main", first, models, _signature(reports), _footer())
+    again = element("code", "calibrary report saved.json -o page.html")
+    said = "Made with calibrary. The JSON of this report makes the same page again: "
+    main = element("main", first, models, _signature(reports), element("footer", said, again, "."))
     return _document(title, reports, main, [_about(id) for id in ids], data_of(reports) if live else None)
 
 
@@ -155,18 +148,14 @@ def _keys() -> Markup:
     return element("dialog", element("h2", "Keys"), _listed(_KEYS), _button("close", class_="close"), id="keys")
 
 
-def _footer() -> Markup:
-    again = element("code", "calibrary report saved.json -o page.html")
-    return element("footer", "Made with calibrary. The JSON of this report makes the same page again: ", again, ".")
-
-
 # -- several models ---------------------------------------------------------------------------------
 
 
 def _together(reports: Sequence[Report], comparisons: Comparisons, live: Markup | None) -> Markup:
     """The beginning of a page of several models: which is better, the numbers behind the answer, and all curves."""
     first, *more = compared.answer(comparisons, reports[0].primary) or ("",)
-    answer = [element("p", *_marked(first), class_="headline none")] if first else []
+    clause = re.split(r"; | \(", first, maxsplit=1)[0]
+    answer = [element("p", element("strong", clause), first[len(clause) :], class_="headline none")] if first else []
     answer += [_statements(more)] if more else []
     behind = compared.metrics_of(comparisons, reports[0].primary)
     every = _models_table(reports, comparisons, [id for id, _ in together.heads(reports)])
@@ -191,12 +180,6 @@ def _together(reports: Sequence[Report], comparisons: Comparisons, live: Markup 
         element("p", _ONE_AT_A_TIME, class_="hint") if len(reports) > _OPENED_TOGETHER else None,
         class_="together",
     )
-
-
-def _marked(sentence: str) -> tuple[object, ...]:
-    """The first clause of a sentence in bold."""
-    first = re.split(r"; | \(", sentence, maxsplit=1)[0]
-    return element("strong", first), sentence[len(first) :]
 
 
 def _models_table(reports: Sequence[Report], comparisons: Comparisons, ids: Sequence[str]) -> Markup:
@@ -272,9 +255,9 @@ def _model(report: Report, anchor: str, several: bool, live: Markup | None) -> M
         *(_part(anchor, s.key, s.title, _section_body(s, anchor)) for s in body),
     ]
     if report.groups and "affected" not in keys:
-        parts.append(_part(anchor, "groups", "Groups", _long_table(GROUP_HEAD, group_cells(report))))
+        parts.append(_part(anchor, "groups", "Groups", _long_table(*group_table(report))))
     if report.classes and "classes" not in keys:
-        parts.append(_part(anchor, "classes", "Classes", _long_table(CLASS_HEAD, class_cells(report))))
+        parts.append(_part(anchor, "classes", "Classes", _long_table(*class_table(report))))
     n = len(report.evaluation.rows)
     parts.append(_part(anchor, "metrics", f"Every metric ({n} numbers)", _metrics(report), shut=True))
     counts = {name: f"{fact:,}" if isinstance(fact, int) else fact for name, fact in report.data.items()}
@@ -513,7 +496,10 @@ def _metrics(report: Report) -> Markup:
     groups = grouped(report.evaluation)
     options = (element("option", "all groups", value=""), each("option", groups))
     rows = [
-        markup(_group_row(title), *(_metric_row(folded, title, report) for folded in rows))
+        markup(
+            element("tr", element("th", title, colspan=len(_COLUMNS), scope="rowgroup"), class_="group"),
+            [_metric_row(folded, title, report) for folded in rows],
+        )
         for title, rows in groups.items()
     ]
     hint = (
@@ -526,10 +512,6 @@ def _metrics(report: Report) -> Markup:
     tools = _tools("search: ece, proper, slope …", "search metrics", chosen)
     table = _scrolling(_grid(head, rows, "sortable metrics"))
     return element("div", tools, element("p", hint, class_="hint"), table, class_="filtered")
-
-
-def _group_row(title: str) -> Markup:
-    return element("tr", element("th", title, colspan=len(_COLUMNS), scope="rowgroup"), class_="group")
 
 
 def _metric_row(folded: Folded, group: str, report: Report) -> Markup:

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError, collected_warnings
-from calibrary.base.numbers import number, pvalue, pvalue_cell
+from calibrary.base.numbers import ends, known, number, pvalue, pvalue_cell
 from calibrary.data.checks import Indices
 from calibrary.data.sample import sample_of
 from calibrary.evaluation import Row, evaluate_data
@@ -27,6 +27,7 @@ from calibrary.inference.result import Estimate
 from calibrary.lookup import catalogue
 from calibrary.numerics.runs import run_starts
 from calibrary.question import Question
+from calibrary.reporting.numbers import whole_number
 from calibrary.reporting.sections import Context
 
 #: For parts with fewer rows only the size is given, and nothing is computed.
@@ -79,6 +80,12 @@ class Part(GroupRow):
     def measured(self) -> bool:
         """Whether the metric was computed."""
         return not math.isnan(self.value)
+
+    @property
+    def cells(self) -> tuple[Any, ...]:
+        """The first cells of its row in a table: name, rows, mean confidence, frequency, value and interval."""
+        shown = map(known, (self.mean_confidence, self.frequency, self.value))
+        return self.name, whole_number(self.n), *shown, ends(self.low, self.high)
 
     @property
     def p_words(self) -> str:

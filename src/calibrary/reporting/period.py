@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
@@ -22,7 +21,7 @@ from calibrary.inference.overall.anytime import AnytimeInterval, Counts, Foresee
 from calibrary.inference.overall.sequential import Drift, drift, log_ratios
 from calibrary.numerics.cells import Grid
 from calibrary.numerics.runs import run_starts
-from calibrary.reporting.numbers import metric_words, whole_number
+from calibrary.reporting.numbers import metric_words
 from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, part_words, split, units_words
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 
@@ -43,8 +42,9 @@ def over_time(context: Context) -> Section | None:
     if when is None or metric is None:
         return None
     time = Times(when)
-    periods = periods_of(time, _outcomes(context))
-    title, notes = "Over time", _notes(time)
+    w, gaps = context.view.weight, int(time.missing.sum())
+    periods = periods_of(time, (context.data.summed(w), context.data.summed(w * context.view.y)))
+    title, notes = "Over time", [f"{counted(gaps, 'row')} without a time were left out here."] if gaps else []
     if len(periods.names) < 2:
         why = f"fewer than two periods of {ENOUGH_ROWS} rows and {ENOUGH_EVENTS} of either outcome"
         return Section("time", title, (f"Calibration over time was not judged: {why}.", *notes))
@@ -87,11 +87,6 @@ class Times:
         return str(day) if day == value else str(np.datetime64(value, "s")).replace("T", " ")
 
 
-def _notes(time: Times) -> list[str]:
-    gaps = int(time.missing.sum())
-    return [f"{counted(gaps, 'row')} without a time were left out here."] if gaps else []
-
-
 # -- the periods -----------------------------------------------------------------------------------------
 
 
@@ -104,25 +99,15 @@ class Periods:
     unit: str
 
 
-def _outcomes(context: Context) -> tuple[Array, Array]:
-    """The numbers of rows and events in each row of the data (or image)."""
-    view = context.view
-    return context.data.summed(view.weight), context.data.summed(view.weight * view.y)
-
-
 def periods_of(time: Times, outcomes: tuple[Array, Array]) -> Periods:
     """The finest calendar unit whose periods have enough rows, all but the first and last; else equal counts.
 
-    Numbers are taken value by value where each has enough rows. The choice uses counts alone, never errors.
+    ``outcomes`` are the numbers of rows and of events in each row of the data (or image). Numbers are taken value by
+    value where each has enough rows. The choice uses counts alone, never errors.
     """
     known = ~time.missing
-    units: list[tuple[str, Callable[[], NDArray[Any]]]] = (
-        [(unit, lambda unit=unit: _starts(time.value, unit)) for unit in _UNITS]  # type: ignore[misc]
-        if time.dated
-        else [("value", lambda: time.value)]
-    )
-    for unit, starts in units:
-        begin = starts()
+    for unit in _UNITS if time.dated else ("value",):
+        begin = _starts(time.value, unit) if time.dated else time.value
         distinct, number = np.unique(begin[known], return_inverse=True)
         if 2 <= len(distinct) <= MOST_PERIODS and _enough(number.ravel(), len(distinct), known, outcomes):
             names = tuple(_period_words(start, unit, time) for start in distinct)
@@ -133,16 +118,12 @@ def periods_of(time: Times, outcomes: tuple[Array, Array]) -> Periods:
 def _starts(times: NDArray[Any], unit: str) -> NDArray[Any]:
     """The day on which each date's period begins; weeks begin on Monday."""
     day = times.astype("datetime64[D]")
-    if unit == "day":
-        return day
     if unit == "week":
-        number = day.astype(np.int64)
-        monday = np.where(np.isnat(day), day, (number - (number + 3) % 7).astype("datetime64[D]"))
-        return monday.astype("datetime64[D]")
+        return day - (day.astype(np.int64) + 3) % 7
     if unit == "quarter":
-        month = times.astype("datetime64[M]").astype(np.int64)
-        return (month - month % 3).astype("datetime64[M]").astype("datetime64[D]")
-    return times.astype("datetime64[M]" if unit == "month" else "datetime64[Y]").astype("datetime64[D]")
+        month = times.astype("datetime64[M]")
+        return (month - month.astype(np.int64) % 3).astype("datetime64[D]")
+    return times.astype(f"datetime64[{unit[0].upper()}]").astype("datetime64[D]")
 
 
 def _enough(number: Indices, n: int, known: NDArray[np.bool_], outcomes: tuple[Array, Array]) -> bool:
@@ -335,12 +316,7 @@ def alarm_words(watch: TimeWatch | None, thing: str = "row") -> Sentence:
 
 
 def _table(parts: list[Part], unit: str, metric: str, data: Data) -> Table:
-    rows = tuple(
-        (p.name, whole_number(p.n), known(p.mean_confidence), known(p.frequency), known(p.value),
-         ends(p.low, p.high), known(p.expected_by_chance),
-         p.p_cell, p.note)
-        for p in parts
-    )  # fmt: skip
+    rows = tuple((*p.cells, known(p.expected_by_chance), p.p_cell, p.note) for p in parts)
     seen = ("mean confidence", data.outcome)
     head = ("period", data.nouns, *seen, metric, "interval", "if calibrated", "p adjusted", "note")
     how = {"equal counts": "Periods of equal counts", "value": "One period for each value"}.get(
@@ -368,13 +344,9 @@ def _every_look(watch: TimeWatch | None) -> tuple[Table, ...]:
 def _figures(parts: list[Part], metric: str, watch: TimeWatch | None, level: float) -> tuple[Figure, ...]:
     from calibrary.plots.monitor import MonitorData, PeriodsData, plot_monitor, plot_periods
 
-    own = ("value", "value"), ("low", "low"), ("high", "high")
-    chance = ("null_mean", "expected_by_chance"), ("null_high", "null_high")
-    columns = {name: np.array([getattr(p, of) for p in parts]) for name, of in (*own, *chance)}
-    data = PeriodsData(
-        tuple(p.name for p in parts), np.array([p.n for p in parts]), **columns, metric=metric, level=level,
-        clear=np.array([p.clear for p in parts]),
-    )  # fmt: skip
+    names, clear = tuple(p.name for p in parts), np.array([p.clear for p in parts])
+    columns = np.array([(p.n, p.value, p.low, p.high, p.expected_by_chance, p.null_high) for p in parts]).T
+    data = PeriodsData(names, *columns, clear, metric, level)
     caption = (
         f"The {metric} of every period. Line: {percent(level)} interval for the true value; an estimate that is biased "
         "upwards may lie above it. Grey: the range of 95% of calibrated models, with their mean."

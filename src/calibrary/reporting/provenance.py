@@ -130,30 +130,31 @@ def _word(value: Any) -> Any:
     if np.ndim(value) and len(value) > 20:
         return f"one value for each of {len(value):,} rows"
     listed = value.tolist() if hasattr(value, "tolist") else value
-    return (
-        listed
-        if isinstance(listed, int | float | str)
-        else [str(v) if not isinstance(v, int | float) else v for v in listed]
-    )
+    if isinstance(listed, int | float | str):
+        return listed
+    return [v if isinstance(v, int | float) else str(v) for v in listed]
 
 
 # -- how it was computed -----------------------------------------------------------------------------
 
 
-def _made(context: Context) -> dict[str, Any]:
+def versions() -> dict[str, str]:
+    """The versions of what computes a report."""
     import scipy
 
+    own = {"calibrary": __version__, "numpy": np.__version__, "scipy": scipy.__version__}
+    return {**own, "python": platform.python_version()}
+
+
+def _made(context: Context) -> dict[str, Any]:
     question, command = context.question, context.asked.command
     return {
         "seed": question.rng,
         "draws": context.draws,
         "confidence level": question.confidence_level,
         "command": command if command is None or isinstance(command, str) else shlex.join(map(str, command)),
-        "versions": {
-            "calibrary": __version__, "numpy": np.__version__, "scipy": scipy.__version__,
-            "python": platform.python_version(),
-        },
-    }  # fmt: skip
+        "versions": versions(),
+    }
 
 
 def _cell(value: Any, what: str = "") -> Any:

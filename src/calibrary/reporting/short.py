@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, logit, ndtri
 
 from calibrary.base.errors import collected_warnings
 from calibrary.base.markup import Markup, element
@@ -98,8 +99,6 @@ def _area_of_test(c: Array, y: Array, w: Array) -> tuple[float, Array]:
 
 
 def _ends(area: float, error: float, level: float) -> tuple[float, float]:
-    from scipy.special import expit, logit, ndtri
-
     if not 0.0 < area < 1.0:
         return math.nan, math.nan
     half = float(ndtri(0.5 + level / 2.0)) * error / (area * (1.0 - area))
@@ -210,9 +209,12 @@ def _candidates(data: Data, p: Predictions, evaluation: Evaluation, primary: str
     yield primary
     there = {row.id for row in evaluation.rows if math.isfinite(row.value)}
     rare = float(p.class_share.min())
+    # detections first by their own metrics
+    tasks = ("detection", "binary") if data is not p else ("binary",) if p.k == 2 else ("multiclass",)
     for goal, several in ROLES:
         taken = {catalogue[primary].family} if goal == "measure" else set()
-        for id in _recommended(_tasks(data, p), goal, p.n_predictions, rare):
+        best = (r.id for task in tasks for r in recommend(task, goal, n=p.n_predictions, rare=rare, most=30))
+        for id in best:
             entry = catalogue[id]
             if len(taken) >= several + (goal == "measure"):
                 break
@@ -220,23 +222,7 @@ def _candidates(data: Data, p: Predictions, evaluation: Evaluation, primary: str
             if id in there and id != primary and fits:
                 taken.add(entry.family if goal == "measure" else id)
                 yield id
-    yield from judging_ids(evaluation)
-
-
-def judging_ids(evaluation: Evaluation) -> Iterator[str]:
-    """The ids of the metrics in the table that judge calibration, in the order of the table."""
     yield from dict.fromkeys(row.id for row in evaluation.rows if catalogue[row.id].judges)
-
-
-def _tasks(data: Data, p: Predictions) -> tuple[str, ...]:
-    if data is not p:  # detections first by their own metrics
-        return ("detection", "binary")
-    return ("binary",) if p.k == 2 else ("multiclass",)
-
-
-def _recommended(tasks: tuple[str, ...], goal: str, n: int, rare: float) -> Iterator[str]:
-    for task in tasks:
-        yield from (r.id for r in recommend(task, goal, n=n, rare=rare, most=30))
 
 
 def _plain_error(id: str) -> bool:

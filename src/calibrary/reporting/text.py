@@ -29,11 +29,11 @@ from calibrary.reporting.words import verdict
 #: Column headings of the table of every metric, shared by every format of the report.
 HEAD = ("metric", "value", "interval", "if calibrated", "p adjusted", "ideal", "verdict", "name")
 SHORT_HEAD = ("metric", "value", "interval", "if calibrated", "verdict")
-GROUP_HEAD = ("group", "rows", "mean confidence", "observed", "error", "interval", "p adjusted", "note")
-CLASS_HEAD = ("class", "cases", "mean prediction", "frequency", "ECE", "significant")
 #: The width of a column of words in plain text.
 _WORDS_WIDE = 24
-COMPARISON_HEAD = ("metric", "model a", "model b", "a - b", "interval", "p", "p adjusted")
+
+#: A heading, and the texts of each row.
+TextTable = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 
 # -- cells, the same in every format ----------------------------------------------------------------
@@ -62,33 +62,32 @@ def folded_cells(folded: Folded, evaluation: Evaluation) -> tuple[str, ...]:
     return (*texts[:-1], texts[-1] + (f" (the same number: {', '.join(folded.same)})" if folded.same else ""))
 
 
-def group_cells(report: Report) -> list[tuple[str, ...]]:
-    return [
+def group_table(report: Report) -> TextTable:
+    """The segments of a report that has no section about them."""
+    head = ("group", "rows", "mean confidence", "observed", "error", "interval", "p adjusted", "note")
+    return head, [
         (g.name, f"{g.n:,}", number(g.mean_confidence), number(g.frequency), number(g.value),
          ends(g.low, g.high), pvalue_cell(g.pvalue_adjusted, draws_of(report.evaluation)), g.note)
         for g in report.groups
     ]  # fmt: skip
 
 
-def class_cells(report: Report) -> list[tuple[str, ...]]:
-    return [
-        (c.name, f"{c.n:,.0f}", number(c.mean_prediction), number(c.frequency), number(c.value),
-         "yes" if c.clear else "")
+def class_table(report: Report) -> TextTable:
+    """The classes of a report that has no section about them."""
+    return ("class", "cases", "mean prediction", "frequency", "ECE", "significant"), [
+        (c.name, f"{c.n:,.0f}", *map(number, (c.mean_prediction, c.frequency, c.value)), "yes" if c.clear else "")
         for c in report.classes
-    ]  # fmt: skip
+    ]
 
 
-def comparison_cells(comparisons: Comparisons) -> list[tuple[str, ...]]:
-    return [
-        (_with_id(metric), c.a, c.b, number(c.value), ends(c.low, c.high),
-         pvalue_cell(c.pvalue, c.n_resamples or 10**6), pvalue_cell(c.pvalue_adjusted, c.n_resamples or 10**6))
-        for metric, c in comparisons
-    ]  # fmt: skip
-
-
-def _with_id(metric: str) -> str:
-    """The name of a metric and its id."""
-    return f"{catalogue[metric].name} ({metric})" if metric in catalogue else metric
+def comparison_table(comparisons: Comparisons) -> TextTable:
+    """Every comparison of two models; a metric has its name and its id."""
+    rows = []
+    for metric, c in comparisons:
+        name = f"{catalogue[metric].name} ({metric})" if metric in catalogue else metric
+        tested = (pvalue_cell(p, c.n_resamples or 10**6) for p in (c.pvalue, c.pvalue_adjusted))
+        rows.append((name, c.a, c.b, number(c.value), ends(c.low, c.high), *tested))
+    return ("metric", "model a", "model b", "a - b", "interval", "p", "p adjusted"), rows
 
 
 def cell_text(value: Any) -> str:
@@ -148,9 +147,9 @@ def markdown(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
         for section in report.sections:
             parts += _md_section(section)
         if report.groups and not _has(report, "affected"):
-            parts += ["## Groups", _md_table(GROUP_HEAD, group_cells(report))]
+            parts += ["## Groups", _md_table(*group_table(report))]
         if report.classes and not _has(report, "classes"):
-            parts += ["## Classes", _md_table(CLASS_HEAD, class_cells(report))]
+            parts += ["## Classes", _md_table(*class_table(report))]
         parts.append("## Every metric")
         for title, rows in grouped(report.evaluation).items():
             parts += [f"### {title}", _md_table(HEAD, [folded_cells(f, report.evaluation) for f in rows])]
@@ -167,7 +166,7 @@ def markdown(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
         said = "\n".join(f"- {_md(s)}" for s in answer(comparisons, reports[0].primary))
         parts = [f"# Calibration of {len(reports)} models", *([said] if said else []), _md_table(head, models), *parts]
     if comparisons:
-        parts += ["## Comparison of models", _md_table(COMPARISON_HEAD, comparison_cells(comparisons))]
+        parts += ["## Comparison of models", _md_table(*comparison_table(comparisons))]
     return "\n\n".join(parts) + "\n"
 
 

@@ -7,12 +7,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from calibrary.base.numbers import number, percent, with_interval
+from calibrary.base.text import capital
 from calibrary.data.predictions import Predictions
 from calibrary.inference.methods.scales import called
 from calibrary.lookup import catalogue
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
-from calibrary.trial.pooled import DEFAULT, CentreRow, LeaveOneOut, Pooled, centres_of, pooled_data
+from calibrary.trial.pooled import DEFAULT, CentreRow, Pooled, centres_of, pooled_data
 
 #: The metrics with a forest plot, and the most centres that one shows.
 _FORESTS, _MOST_CENTRES = ("oe", "cis.slope", "auroc"), 60
@@ -55,15 +58,11 @@ def _each(found: Pooled) -> Table:
         by_name.setdefault(row.centre, []).append(row)
     rows = []
     for name, its in by_name.items():
-        values = [with_interval(row.value, row.low, row.high) if _known(row) else "" for row in its]
+        values = [with_interval(row.value, row.low, row.high) if math.isfinite(row.value) else "" for row in its]
         why = "; ".join(dict.fromkeys(row.note for row in its if row.note))
         rows.append((name, its[0].n, its[0].events, number(its[0].expected), *values, why))
     head = ("centre", "rows", "events", "expected", *found.metrics, "note")
     return Table(head, tuple(rows), "Each centre", folded=True).without_empty("note")
-
-
-def _known(row: CentreRow) -> bool:
-    return math.isfinite(row.value)
 
 
 def _without(found: Pooled) -> Table:
@@ -72,11 +71,7 @@ def _without(found: Pooled) -> Table:
     for whole in found.table:
         rest = [one for one in found.leave_one_out if one.metric == whole.metric]
         if rest:
-
-            def moved(one: LeaveOneOut, mean: float = whole.value) -> float:
-                return float(abs(one.value - mean))
-
-            most = max(rest, key=moved)
+            most = rest[int(np.argmax([abs(one.value - whole.value) for one in rest]))]
             values = with_interval(most.value, most.low, most.high)
             rows.append((whole.metric, with_interval(whole.value, whole.low, whole.high), most.left_out, values))
     head = ("metric", "mean", "without centre", "mean without it")
@@ -84,33 +79,25 @@ def _without(found: Pooled) -> Table:
 
 
 def _forest(found: Pooled, metric: str) -> Figure:
+    from calibrary.plots import plot_forest
+
     title = called(catalogue[metric]).removeprefix("the ")
     caption = (
         "Squares: the centres with their intervals, the area is the weight; text: events and rows. Diamond: the mean "
         "over centres. Bar: the interval of the true value in a new centre."
     )
-    return Figure(f"{title[:1].upper()}{title[1:]} in each centre", caption, partial(_drawn_forest, found, metric))
-
-
-def _drawn_forest(found: Pooled, metric: str) -> Any:
-    from calibrary.plots import plot_forest
-
-    return plot_forest(found, metric, caption=False).figure
+    return Figure(f"{capital(title)} in each centre", caption, partial(plot_forest, found, metric, caption=False))
 
 
 def _curve(found: Pooled) -> Figure:
+    from calibrary.plots import plot_pooled_curve
+
     left = "".join(f" No curve: {name}, {why}." for name, why in found.curve.left_out)
     caption = (
         "Thin: the curve of each centre, by local lines on the log odds. Thick: their mean, pooled point by point by "
         f"random effects, with its band; the wide band is that of a new centre.{left}"
     )
-    return Figure("Calibration curve over centres", caption, partial(_drawn_curve, found))
-
-
-def _drawn_curve(found: Pooled) -> Any:
-    from calibrary.plots import plot_pooled_curve
-
-    return plot_pooled_curve(found, caption=False).figure
+    return Figure("Calibration curve over centres", caption, partial(plot_pooled_curve, found, caption=False))
 
 
 # -- precision ---------------------------------------------------------------------------------------

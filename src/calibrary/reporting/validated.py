@@ -119,15 +119,11 @@ def _refitted(found: Validation, thresholds: Sequence[float]) -> list[Section]:
 
 
 def _figure(found: Validation, kind: str, threshold: float = 0.5) -> Figure:
-    name, caption = _CAPTIONS[kind]
-    at = f" at {number(threshold)}" if kind == "classification" else ""
-    return Figure(f"{name}{at}", caption, partial(_drawn, found, kind, threshold))
-
-
-def _drawn(found: Validation, kind: str, threshold: float) -> object:
     from calibrary.plots.validation import plot_validation
 
-    return plot_validation(found, kind, threshold=threshold, caption=False)
+    name, caption = _CAPTIONS[kind]
+    at = f" at {number(threshold)}" if kind == "classification" else ""
+    return Figure(f"{name}{at}", caption, partial(plot_validation, found, kind, threshold=threshold, caption=False))
 
 
 def _tripod(found: Validation) -> Section:

@@ -14,7 +14,6 @@ from calibrary.base.errors import collected_warnings
 from calibrary.base.numbers import counted, distinct_digits, ends, number, percent, pvalue
 from calibrary.data import Data
 from calibrary.data.checks import Array
-from calibrary.data.predictions import Predictions
 from calibrary.diagnostics.direction import confidence_direction
 from calibrary.evaluation import Evaluation, Row
 from calibrary.grouping import group
@@ -24,19 +23,9 @@ from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.overall.decision import Decision, certain_cases
 from calibrary.inference.result import Estimate
 from calibrary.lookup import catalogue
-from calibrary.metrics.curve.cox import CoxResult, cox_intercept_slope
+from calibrary.metrics.curve.cox import CoxResult
 from calibrary.question import Question
-from calibrary.reporting.agreement import (
-    BEYOND,
-    UNCLEAR,
-    alpha_for,
-    deciding,
-    doubt,
-    holds_ideal,
-    leaves_out_ideal,
-    pvalue_of,
-    standing,
-)
+from calibrary.reporting import agreement
 from calibrary.reporting.numbers import draws_of
 from calibrary.reporting.sections import Context
 from calibrary.reporting.verdict import NOT, PageVerdict
@@ -80,23 +69,11 @@ _BINARY = Nouns("probabilities", "case", "mean prediction", "observed", "on aver
 
 
 @dataclass(frozen=True)
-class Direction(Estimate):
-    """The direction of the error: mean outcome minus mean confidence, its standard error, and a sentence.
+class Defect(Estimate):
+    """A number that shows a defect, with a sentence: the direction of the error, or its spread.
 
-    ``clear``: the overall test rejects because of the mean (without redraws: a two-sided normal test does), and no
-    interval on the page includes the perfect value. ``unclear``: it rejects, but such an interval does include it.
-    """
-
-    clear: bool = False
-    unclear: bool = False
-
-
-@dataclass(frozen=True)
-class Spread(Estimate):
-    """Too extreme or not extreme enough: Cox's slope with its interval and likelihood-ratio test, and a sentence.
-
-    ``clear``: the overall test and the slope's own test reject, and its interval excludes 1. ``unclear``: both reject,
-    but the interval includes 1.
+    ``clear``: the tests of this defect reject, and no interval on the page includes the perfect value. ``unclear``:
+    they reject, but such an interval does include it.
     """
 
     clear: bool = False
@@ -145,7 +122,7 @@ def answer(
     ranges = ranges_beyond(look, question, alpha)
     worst = [_range(each, look) for each in _named(ranges, look)]
     both = both_ways(look, question, decision)
-    against = doubt(deciding(table, "spiegelhalter"))
+    against = agreement.doubt(agreement.deciding(table, "spiegelhalter"))
     return Answer(
         headline(row, decision, look, way, spread, worst, question.confidence_level, against, page),
         statements(decision, look, way, spread, worst, alpha, both, nowhere=not ranges),
@@ -156,7 +133,7 @@ def answer(
 
 
 def headline(
-    row: Row, decision: Decision | None, look: Look, way: Direction, spread: Spread | None, worst: list[Sentence],
+    row: Row, decision: Decision | None, look: Look, way: Defect, spread: Defect | None, worst: list[Sentence],
     level: float, against: str = "", page: PageVerdict | None = None,
 ) -> Sentence:  # fmt: skip
     """One paragraph: the verdict with the p-value of the overall test, the main defect, and the size of the error."""
@@ -171,13 +148,14 @@ def headline(
         parts = [Sentence(f"{start}: {why}", Claim(start, "miscalibrated"), *why.claims), more]
     else:
         follows = ", but " if more.startswith("not calibrated") else ": " if more else ""
-        parts = [Sentence.joined("", [start, follows, more, _except(decision, look)])]
+        certain = [", but for ", _impossible(decision, look)] if decision.impossible else []
+        parts = [Sentence.joined("", [start, follows, more, *certain])]
     sentence = Sentence.joined("; ", [part for part in parts if part])
     return Sentence.joined(" ", [Sentence.joined("", [sentence, "."]), size(row, decision, level, page)])
 
 
 def defect(
-    decision: Decision, look: Look, way: Direction, spread: Spread | None, worst: list[Sentence], against: str = ""
+    decision: Decision, look: Look, way: Defect, spread: Defect | None, worst: list[Sentence], against: str = ""
 ) -> Sentence:
     """The main defect, with the number that shows it, and whatever on the page contradicts it.
 
@@ -195,8 +173,8 @@ def defect(
         more = Sentence("") if own is None else Sentence(f" ({own})", *own.claims)
         return Sentence.joined("", [Claim(said, "miscalibrated"), more])
     if kind == "class bias":
-        k = _worst_class(decision, look)
         assert look.classes is not None
+        k = [str(name) for name in look.classes.names].index(decision.worst_class)
         predicted, occurred = look.classes.expected[k] / look.total, look.classes.occurred[k] / look.total
         rows = nouns(look.lens).cases
         said = (
@@ -222,7 +200,7 @@ def defect(
     return Sentence(said, Claim(said, "sureness", z=1.0 if larger else -1.0))
 
 
-def _main_defect(decision: Decision, way: Direction, spread: Spread | None, worst: list[Sentence]) -> str:
+def _main_defect(decision: Decision, way: Defect, spread: Defect | None, worst: list[Sentence]) -> str:
     """The defect that the headline names. A wrong mean, or one wrong range, moves the statistic of the slope too."""
     slope = spread is not None and (spread.clear or spread.unclear)
     if decision.defect == "spread" and not slope and (way.clear or worst):
@@ -240,7 +218,7 @@ def main_defect(context: Context) -> str:
     return _main_defect(decision, way, spread, where(look, context.question, alpha))
 
 
-def _direction_words(look: Look, way: Direction) -> Sentence:
+def _direction_words(look: Look, way: Defect) -> Sentence:
     return way.sentence if way.unclear else _they_are(look, way.sentence)
 
 
@@ -255,12 +233,12 @@ def size(row: Row, decision: Decision | None, level: float, page: PageVerdict | 
         true = "error" if entry.one_sided else "value"
         text += f"; the true {true} lies between {number(row.low)} and {number(row.high)} ({percent(level)} interval)"
         claims.append(Claim(text, "interval", metric=row.id, low=row.low, high=row.high))
-        if leaves_out_ideal(row) and entry.judges:
+        if agreement.leaves_out_ideal(row) and entry.judges:
             claims.append(Claim(text, "interval beyond the perfect value"))
         at_end = entry.one_sided and row.perfect is not None and row.low <= row.perfect
         if at_end and decision is not None and decision.rejected:
             text += f", so that the size alone does not exclude {number(row.perfect)}"
-        if decision is not None and not decision.rejected and leaves_out_ideal(row) and entry.judges:
+        if decision is not None and not decision.rejected and agreement.leaves_out_ideal(row) and entry.judges:
             text += f", which excludes {number(row.perfect)}, although the overall test is not significant"
     mean = row.expected_by_chance
     if mean is not None and entry.judges and entry.one_sided:
@@ -269,12 +247,6 @@ def size(row: Row, decision: Decision | None, level: float, page: PageVerdict | 
     if page is not None and page.value == NOT and row.id == page.metric:
         text += f". The tolerance is {page.tolerance:g}"
     return Sentence(text + ".", *claims)
-
-
-def _except(decision: Decision, look: Look) -> Sentence:
-    if not decision.impossible:
-        return Sentence("")
-    return Sentence.joined("", [", but for ", _impossible(decision, look)])
 
 
 def _impossible(decision: Decision, look: Look, that: str = "that ") -> Claim:
@@ -288,7 +260,7 @@ def _impossible(decision: Decision, look: Look, that: str = "that ") -> Claim:
 
 
 def statements(
-    decision: Decision | None, look: Look, way: Direction, spread: Spread | None, worst: list[Sentence],
+    decision: Decision | None, look: Look, way: Defect, spread: Defect | None, worst: list[Sentence],
     alpha: float, both: str = "", nowhere: bool = True,
 ) -> tuple[Sentence, ...]:  # fmt: skip
     """Direction, both directions at once, spread, ranges of confidence and classes; never what the headline says."""
@@ -324,8 +296,11 @@ def _line(name: str, said: str, more: str = "") -> Sentence:
     return Sentence(f"{name}{' ' if name.endswith(',') else ': '}{said}{more}.", *claims_of(said))
 
 
-def direction(look: Look, decision: Decision | None, alpha: float = 0.05, table: Evaluation | None = None) -> Direction:
-    """The sign of the miscalibration, with the standard error a calibrated model would have."""
+def direction(look: Look, decision: Decision | None, alpha: float = 0.05, table: Evaluation | None = None) -> Defect:
+    """The sign of the miscalibration: mean outcome minus mean confidence, with a calibrated model's standard error.
+
+    Without redraws it is clear if a two-sided normal test rejects; else the overall test must, because of the mean.
+    """
     gap = float(look.residual.sum()) / look.total
     error = math.sqrt(float(look.v @ look.spread)) / look.total
     noun = nouns(look.lens)
@@ -334,14 +309,14 @@ def direction(look: Look, decision: Decision | None, alpha: float = 0.05, table:
     sentence = Sentence(said, Claim(said, "direction", gap=gap), *means.claims)
     clear = error > 0 and abs(gap) > float(ndtri(1.0 - alpha / 2.0)) * error and look.unit is None
     if decision is None:
-        return Direction(gap, standard_error=error, sentence=sentence, clear=clear)
-    against = doubt(deciding(table, "mean"))
+        return Defect(gap, standard_error=error, sentence=sentence, clear=clear)
+    against = agreement.doubt(agreement.deciding(table, "mean"))
     rejects = _rejects(decision, "mean", alpha)
     if rejects and against:
         said = f"{_two_means(look)}, further apart than expected of a calibrated model{against}"
         sentence = Sentence(said, Claim(said, "miscalibrated"), *means.claims)
     clear, unclear = rejects and not against, rejects and bool(against)
-    return Direction(gap, standard_error=error, sentence=sentence, clear=clear, unclear=unclear)
+    return Defect(gap, standard_error=error, sentence=sentence, clear=clear, unclear=unclear)
 
 
 def both_ways(look: Look, question: Question, decision: Decision | None) -> Sentence:
@@ -365,7 +340,7 @@ def both_ways(look: Look, question: Question, decision: Decision | None) -> Sent
 
 def spread_of(
     look: Look, decision: Decision | None, alpha: float = 0.05, table: Evaluation | None = None
-) -> Spread | None:
+) -> Defect | None:
     """Too extreme or not extreme enough, by the row of Cox's slope on the same page.
 
     Without such a row: if the overall test and the likelihood-ratio test of the slope both reject. Rows of one unit
@@ -379,11 +354,11 @@ def spread_of(
     reach = float(ndtri(1.0 - alpha / 2.0)) * found.se_slope * wider
     low, high = found.slope - reach, found.slope + reach
     clear, against = found.lr_slope_pvalue <= alpha if look.unit is None else not low <= 1.0 <= high, ""
-    rows = deciding(table, "slope")
+    rows = agreement.deciding(table, "slope")
     if rows:
         low, high = (end if shown is None else shown for end, shown in ((low, rows[0].low), (high, rows[0].high)))
-        rejects = (pvalue_of(rows[0]) or 0.0) <= alpha
-        clear = rejects and not holds_ideal(rows[0])
+        rejects = (agreement.pvalue_of(rows[0]) or 0.0) <= alpha
+        clear = rejects and not agreement.holds_ideal(rows[0])
         if rejects and not clear:
             against = f", further from 1 than expected by chance, but its interval, {ends(low, high)}, includes 1"
     elif decision is not None:
@@ -406,7 +381,7 @@ def spread_of(
     elif against:
         claims.append(Claim(words, "miscalibrated"))
     said, p = Sentence(words, *claims), found.lr_slope_pvalue
-    return Spread(found.slope, low, high, pvalue=p, sentence=said, clear=clear, unclear=bool(against))
+    return Defect(found.slope, low, high, pvalue=p, sentence=said, clear=clear, unclear=bool(against))
 
 
 def where(look: Look, question: Question, alpha: float = 0.05) -> list[Sentence]:
@@ -497,19 +472,12 @@ def _cox(look: Look) -> CoxResult | None:
     """Cox's intercept and slope of the view; None if they are undefined."""
     if look.view.fractional:
         return None
-    with collected_warnings():
-        kind = "importance" if look.importance else "frequency"
-        found: CoxResult = cox_intercept_slope(look.view, weight_type=kind)
+    found = agreement.cox_of(look.view, "importance" if look.importance else "frequency")
     return None if math.isnan(found.slope) else found
 
 
 def _rejects(decision: Decision, id: str, alpha: float) -> bool:
     return any(row.id == id and row.pvalue_adjusted <= alpha for row in decision.rows)
-
-
-def _worst_class(decision: Decision, look: Look) -> int:
-    assert look.classes is not None
-    return [str(name) for name in look.classes.names].index(decision.worst_class)
 
 
 def _range(found: Range, look: Look) -> Sentence:
@@ -563,27 +531,32 @@ def verdict(row: Row, evaluation: Evaluation | None = None) -> str:
     """
     if math.isnan(row.value):
         return "undefined here"
-    stands, p = standing(row, evaluation), pvalue_of(row)
+    stands, p, alpha = agreement.standing(row, evaluation), agreement.pvalue_of(row), agreement.alpha_for(evaluation)
     if p is None:
         return ""
     draws = 10**6 if evaluation is None else draws_of(evaluation)
     least = 2.0 / (draws + 1.0)  # of two-sided ranks
-    if row.pvalue is not None and alpha_for(evaluation) < row.pvalue <= least:
+    if row.pvalue is not None and alpha < row.pvalue <= least:
         return "too few draws to tell"
     alone = 1.0 if row.pvalue is None else row.pvalue
-    if not catalogue[row.id].judges and p <= alpha_for(evaluation):
+    if not catalogue[row.id].judges and p <= alpha:
         return _off_its_own(row)
-    if not catalogue[row.id].judges and alone > alpha_for(evaluation):
+    if not catalogue[row.id].judges and alone > alpha:
         return "as its own probabilities imply"
-    if stands == BEYOND:
+    if stands == agreement.BEYOND:
         return "miscalibrated" if p <= _SURE else f"miscalibrated ({pvalue(p, draws)})"
-    if stands == UNCLEAR:
-        but = f"its interval includes {row.perfect:g}" if holds_ideal(row) else "the overall test is not significant"
+    if stands == agreement.UNCLEAR:
+        but = (
+            f"its interval includes {row.perfect:g}"
+            if agreement.holds_ideal(row)
+            else "the overall test is not significant"
+        )
         return f"unclear: {pvalue(p, draws)}, but {but}"
-    if alone <= alpha_for(evaluation):
-        numbers = f"{row.among} numbers of the overall test" if row.among else f"{_tested(evaluation)} numbers"
+    if alone <= alpha:
+        together = "all" if evaluation is None else sum(row.pvalue is not None for row in evaluation.rows)
+        numbers = f"{row.among} numbers of the overall test" if row.among else f"{together} numbers"
         return f"not significant after adjustment for {numbers} (alone {pvalue(alone, draws)})"
-    if leaves_out_ideal(row):
+    if agreement.leaves_out_ideal(row):
         after = "" if p == row.pvalue else " after adjustment"
         return f"not significant{after} ({pvalue(p, draws)}), although its interval excludes {row.perfect:g}"
     return "no evidence"
@@ -598,21 +571,3 @@ def _off_its_own(row: Row) -> str:
         f"{'better' if (row.value < row.expected_by_chance) == (better == 'lower') else 'worse'} than its own "
         "probabilities imply"
     )
-
-
-def _tested(evaluation: Evaluation | None) -> int | str:
-    """The number of values in the table that were tested together."""
-    return "all" if evaluation is None else sum(row.pvalue is not None for row in evaluation.rows)
-
-
-# -- numbers in words --------------------------------------------------------------------------------
-
-
-def mean_confidence(view: Predictions) -> float:
-    """Mean confidence."""
-    return float(view.mean(view.c))
-
-
-def seen(view: Predictions) -> float:
-    """Observed frequency."""
-    return float(view.mean(view.y))
