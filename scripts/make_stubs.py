@@ -266,7 +266,7 @@ def main() -> int:
     made |= {TARGET.parent / package / "__init__.pyi": names(package.replace("/", ".")) for package in FRONTS}
     made |= {TARGET.parent / package / "__init__.pyi": imported_names(package) for package in IMPORTING}
     if installed("typer"):
-        from calibrary.cli.surface import text as surface
+        from surface import text as surface
 
         made[SURFACE] = surface()
     if "--check" in sys.argv:

@@ -472,7 +472,7 @@ def _(folder: Path) -> str:
 
 @attack("a title with the end of a CDATA section, quotes and control characters in a JUnit file", "as text")
 def _(folder: Path) -> str:
-    from calibrary.reporting.junit import Case, junit
+    from calibrary.cli.gates import Case, junit
 
     evil = "]]><x a='\"'>\x01\ud800&amp;"
     found = ET.fromstring(junit([Case(evil, evil, "fail", False, evil)]).encode())

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import json
 import subprocess
 import sys
 
 import pytest
 
-from calibrary.cli import start, surface
+from calibrary.cli import start
 from calibrary.cli.start import choices
+from paths import ROOT
 
+sys.path.insert(0, str(ROOT / "scripts"))
+surface = importlib.import_module("surface")
 START = [sys.executable, "-m", "calibrary"]
 
 

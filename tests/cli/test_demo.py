@@ -33,8 +33,8 @@ def test_the_demo_prints_answer_picture_and_next_command(tmp_path):
 def test_every_example_has_columns_of_one_length_and_a_command(name):
     example = EXAMPLES[name]
     assert example.next.startswith("calibrary ")
-    if example.columns is not None:
-        columns = example.columns()
+    columns = example.data()[1]
+    if columns:
         assert len({len(column) for column in columns.values()}) == 1
         for word in ("--label", "--prob"):
             wanted = example.next.split(f"{word} ")[1].split()[0]

@@ -476,7 +476,7 @@ FAST = ("--resamples", "19", "--metrics", "ece,bs", "-q")
 
 def fulfils_the_schema(report):
     jsonschema = pytest.importorskip("jsonschema")
-    from calibrary.reporting.schema import schema
+    from calibrary.reporting.stored import schema
 
     jsonschema.Draft202012Validator(schema()).validate(report)
 
@@ -485,8 +485,7 @@ def test_reports_of_classes_groups_and_detectors_fulfil_the_schema():
     jsonschema = pytest.importorskip("jsonschema")
     from importlib.resources import files
 
-    from calibrary.reporting.schema import schema
-    from calibrary.reporting.stored import as_json
+    from calibrary.reporting.stored import as_json, schema
 
     jsonschema.Draft202012Validator.check_schema(schema())
     fast = {"n_resamples": 19, "metrics": ["ece", "bs"]}

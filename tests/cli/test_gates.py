@@ -213,7 +213,7 @@ def test_junit_has_a_case_for_each_gate(call, file, tmp_path):
 
 
 def test_junit_takes_any_name():
-    from calibrary.reporting.junit import Case, junit
+    from calibrary.cli.gates import Case, junit
 
     made = junit([Case("a<b>&\"'\x1b\x00", "g", "fail", False, "\ud800]]>")])
     assert ET.fromstring(made.encode())[0][0].get("classname").startswith("a<b>&\"'")
@@ -258,7 +258,7 @@ def test_the_examples_hold(monkeypatch):
 
 
 def test_junit_counts_what_failed_apart_from_what_could_not_be_computed():
-    from calibrary.reporting.junit import Case, junit
+    from calibrary.cli.gates import Case, junit
 
     text = junit([
         Case("a", "x", "pass", True, ""), Case("a", "y", "fail", False, ""), Case("a", "z", "error", False, ""),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import importlib
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,10 @@ import typer.main
 
 import calibrary as cal
 from calibrary.cli.main import app
-from calibrary.cli.surface import _of
 from paths import ROOT
 
+sys.path.insert(0, str(ROOT / "scripts"))
+_of = importlib.import_module("surface")._of
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 

@@ -22,11 +22,10 @@ from calibrary.reporting import together
 from calibrary.reporting.compose import comparable, compare_models
 from calibrary.reporting.figures import picture
 from calibrary.reporting.html import page
-from calibrary.reporting.metric_table import grouped, left_out
 from calibrary.reporting.sections import SECTIONS, Section, Table
 from calibrary.reporting.short import discrimination
 from calibrary.reporting.stored import from_json
-from calibrary.reporting.text import markdown
+from calibrary.reporting.text import grouped, left_out, markdown
 from calibrary.reporting.words import verdict
 from calibrary.reporting.write import save
 

@@ -52,7 +52,7 @@ def test_the_figures_are_drawn(page):
         "C statistic (auroc) in each centre", "Calibration curve over centres",
     ]  # fmt: skip
     for figure in figures:
-        drawn = figure.draw()
+        drawn = figure.draw().figure
         assert drawn.axes[0].get_xlabel()
         plt.close(drawn)
 

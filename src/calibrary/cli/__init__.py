@@ -6,15 +6,17 @@ import gc
 import io
 import os
 import re
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from calibrary.base.errors import CalibrationWarning, extra
 from calibrary.cli.start import answered
-from calibrary.cli.stopping import repeated_interrupts
 
 #: The number of new objects after which Python searches for garbage; its own number is 700.
 _OBJECTS = 10_000
@@ -132,3 +134,34 @@ def _ready_streams() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # a letter that the terminal's encoding lacks is written as its code, as on the standard error
         sys.stdout.reconfigure(errors="backslashreplace")
+
+
+#: Seconds after which an interrupt that had no effect is sent again.
+_AGAIN = 1.0
+
+
+@contextmanager
+def repeated_interrupts() -> Iterator[None]:
+    """Repeat an interrupt until the block has ended: a library that is being imported may swallow the first one.
+
+    Without signals for threads, nothing is changed.
+    """
+    usual = (
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )  # a background job ignores interrupts, and so does this function
+    if not usual or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGALRM, before)

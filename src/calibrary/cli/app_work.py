@@ -317,15 +317,11 @@ def done(job: dict[str, Any], speaker: Speaker) -> None:
             trace = traceback.format_exc()
             speaker.say(fault=f"this is a fault of calibrary, please report it: {error!r}", traceback=trace)
         else:
-            speaker.say(error=_in_words_of(job, sentence))
-
-
-def _in_words_of(job: dict[str, Any], sentence: str) -> str:
-    if job["job"] != "tool":
-        return in_words_of_the_page(sentence)
-    from calibrary.cli.server import in_words_of_a_tool
-
-    return in_words_of_a_tool(sentence)
+            if job["job"] == "tool":
+                from calibrary.cli.server import in_words_of_a_tool as in_words
+            else:
+                in_words = in_words_of_the_page
+            speaker.say(error=in_words(sentence))
 
 
 def _tool(job: dict[str, Any], speaker: Speaker) -> None:
@@ -367,7 +363,8 @@ def _report(job: dict[str, Any], speaker: Speaker) -> None:
     else:
         reports, comparisons = _answered(command, speaker)
     save(reports, outputs, comparisons)
-    speaker.say(**_result_in_words(reports), notes=_notes(reports))
+    notes = dict.fromkeys(in_words_of_the_page(note) for report in reports for note in report.notes)
+    speaker.say(**_result_in_words(reports), notes=list(notes))
     speaker.say(result={})
 
 
@@ -379,10 +376,6 @@ def _result_in_words(reports: list[Any], several: bool = False) -> dict[str, Any
         return {"headline": reports[0].headline, "statements": list(reports[0].statements)}
     lines = (f"{name}: {r.headline}" for name, r in zip(short_names(reports), reports, strict=True))
     return {"headline": "\n".join(lines), "statements": []}
-
-
-def _notes(reports: list[Any]) -> list[str]:
-    return list(dict.fromkeys(in_words_of_the_page(note) for report in reports for note in report.notes))
 
 
 def _answered(command: Any, speaker: Speaker) -> tuple[list[Any], Any]:
@@ -484,14 +477,17 @@ def command_line(command: Any) -> str:
 def python_lines(command: Any) -> str:
     """The Python code that computes the same report."""
     if len(command.files) == 1 and is_saved(command.files[0]):
-        read = f"reports, comparisons = from_json({command.files[0]!r})"
-        return _lines("from calibrary.reporting.stored import from_json", _SAVE_IMPORT, "", read, _SAVE)
-    if _of_several(command) or command.verb != "report":
+        imported = "from calibrary.reporting.stored import from_json"
+        made = [f"reports, comparisons = from_json({command.files[0]!r})"]
+    elif _of_several(command) or command.verb != "report":
         kind = type(command).__name__
+        imported = f"from calibrary.cli.report import {kind}"
         call = f"command = {kind}(files={list(command.files)!r}, {_keywords(_chosen(command))}as_json=True)"
-        made = "reports, comparisons = command.answered(command.files)"
-        return _lines(f"from calibrary.cli.report import {kind}", _SAVE_IMPORT, "", call, made, _SAVE)
-    return _of_one_model(command)
+        made = [call, "reports, comparisons = command.answered(command.files)"]
+    else:
+        return _of_one_model(command)
+    save = "from calibrary.reporting.write import save"
+    return "\n".join([imported, save, "", *made, 'save(reports, ["report.html"], comparisons)'])
 
 
 def _of_several(command: Any) -> bool:
@@ -515,14 +511,10 @@ def _of_one_model(command: Any) -> str:
     parts += [f"{name}=found.others[{column!r}]" for name, column in columns.items() if column]
     plainly = [o for o in entries if o.settings and o.name not in ("by", "time", "unit", "seed")]
     parts += [f"{o.keyword}={chosen[o.name]!r}" for o in plainly]
-    return _lines(
-        "import calibrary as cal",
-        f"from calibrary.cli.{module} import {verb}",
-        "",
-        f"found = {verb}({file!r}, {_keywords(reading)}".removesuffix(", ") + ")",
-        f"report = cal.report({', '.join(parts)}, rng={command.seed})",
-        'report.save("report.html")',
-    )
+    read = f"found = {verb}({file!r}, {_keywords(reading)}".removesuffix(", ") + ")"
+    made = f"report = cal.report({', '.join(parts)}, rng={command.seed})"
+    imports = "import calibrary as cal", f"from calibrary.cli.{module} import {verb}"
+    return "\n".join([*imports, "", read, made, 'report.save("report.html")'])
 
 
 def _chosen(command: Any) -> dict[str, Any]:
@@ -533,14 +525,6 @@ def _chosen(command: Any) -> dict[str, Any]:
 
 def _keywords(given: dict[str, Any]) -> str:
     return "".join(f"{name}={value!r}, " for name, value in given.items())
-
-
-def _lines(*lines: str) -> str:
-    return "\n".join(lines)
-
-
-_SAVE_IMPORT = "from calibrary.reporting.write import save"
-_SAVE = 'save(reports, ["report.html"], comparisons)'
 
 
 def in_words_of_the_page(sentence: str) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -20,14 +22,8 @@ from calibrary.metrics.machinery.cards import ListedMetric, declared, listed_met
 from calibrary.metrics.machinery.facts import FAMILIES, Alias
 from calibrary.tables.sources import InputError
 
-_SIGNS = {
-    "sum": "Σ", "prod": "Π", "int": "∫", "le": "≤", "ge": "≥", "ne": "≠", "in": "∈", "cdot": "·", "infty": "∞",
-    "sim": "~", "to": "→", "top": "T", "ell": "ℓ", "dots": "...", "lfloor": "⌊", "rfloor": "⌋", "alpha": "α",
-    "beta": "β", "gamma": "γ", "epsilon": "ε", "varepsilon": "ε", "lambda": "λ", "pi": "π", "rho": "ρ", "sigma": "σ",
-    "tau": "τ", "varphi": "φ", "psi": "ψ", "log": "log", "max": "max", "min": "min", "arg": "arg ", "quad": "  ",
-    "qquad": "  ", ",": " ", ";": " ", " ": " ", "!": "", "|": "‖", "{": "{", "}": "}", "#": "#", "\\": "; ",
-    "Big": "", "big": "", "left": "", "right": "",
-}  # fmt: skip
+#: The sections of an explanation, the rules that check its lines, and words for propriety, inputs and signs of TeX.
+_TABLES: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("explain.toml").read_text(encoding="utf-8"))
 #: Accents, as characters that combine with the letter before them.
 _ACCENTS = {"bar": "\u0304", "hat": "\u0302", "overline": "\u0304"}
 _FONTS = ("text", "mathrm", "mathcal", "operatorname")
@@ -77,7 +73,7 @@ def _piece(tokens: list[str]) -> str:
         return unicodedata.normalize("NFC", of + _ACCENTS[name]) if len(of) == 1 else f"mean({of})"
     if name in _FONTS:
         return _argument(tokens)
-    return _SIGNS.get(name, name)
+    return _TABLES["signs"].get(name, name)
 
 
 def _argument(tokens: list[str]) -> str:
@@ -183,26 +179,13 @@ def explain(given: Any) -> None:
 
 #: The lines about the name that was typed, and the heading under which the study's numbers stand.
 _NAMED, _JUDGE = ("this name", "a preset"), "How to judge a value"
-#: The sections of an explanation and the lines of each; those after the options are shown by ``--all``.
-_SECTIONS = {
-    "When to use": ("when to use",),
-    "Caution": ("caution",),
-    _JUDGE: ("ideal", "range", "interpretation"),
-    "Formula": ("formula",),
-    "Options": ("options", "lenses", "needs", "weights"),
-    "Evidence": (
-        "test", "interval", "proper score", "distance from calibration", "in the review", "newer than the review",
-        "pros in Table 2", "cons in Table 2", "family", "cost", "since",
-    ),
-    "Names": ("also called", "names with settings", "ambiguous names"),
-    "References": ("references",),
-}  # fmt: skip
-_SHORT = tuple(_SECTIONS)[:5]
+#: The sections that are shown without ``--all``.
+_SHORT = tuple(_TABLES["sections"])[:5]
 
 
 def sections(facts: Mapping[str, Claim], everything: bool) -> dict[str, list[str]]:
     """The headings of an explanation, each with the names of its lines."""
-    found = {heading: [name for name in names if name in facts] for heading, names in _SECTIONS.items()}
+    found = {heading: [name for name in names if name in facts] for heading, names in _TABLES["sections"].items()}
     found["Errata"] = [name for name in facts if name.startswith("erratum, ")]
     return {heading: names for heading, names in found.items() if names and (everything or heading in _SHORT)}
 
@@ -233,23 +216,13 @@ def facts_of(e: Entry) -> dict[str, Claim]:
     return {name: _claim_of(e, name, text) for name, text in texts.items() if text}
 
 
-#: The rule that checks each line of ``explain``, where more than the entry's declaration can be checked.
-_RULES = {
-    "also called": "names lead here", "names with settings": "names lead here", "a preset": "names lead here",
-    "range": "values lie in the range", "ideal": "ideal", "proper score": "propriety", "test": "tested",
-    "weights": "weights count", "lenses": "lenses taken", "needs": "inputs needed", "options": "options taken",
-    "interpretation": "turns",
-    "pros in Table 2": "table 2", "cons in Table 2": "table 2", "interval": "coverage",
-}  # fmt: skip
-
-
 def _claim_of(e: Entry, name: str, text: str) -> Claim:
     """A line as a claim; lines taken from the study are claims already."""
     from calibrary.base.claims import Claim
 
     if isinstance(text, Claim):
         return text
-    return Claim(text, _RULES.get(name, "declared"), metric=e.id, line=name, stated=text)
+    return Claim(text, _TABLES["rules"].get(name, "declared"), metric=e.id, line=name, stated=text)
 
 
 def _named(e: Entry) -> dict[str, str]:
@@ -263,9 +236,10 @@ def _named(e: Entry) -> dict[str, str]:
 def _known(e: Entry) -> dict[str, str]:
     from calibrary.lookup.study_findings import coverage_words
 
+    row = f"row {e.row} of Table 2, " if e.row else ""
     return {
         "formula": formula_of(e),
-        "in the review": f"{_REVIEW}: {_row_of(e)}{e.place}" if e.section else "",
+        "in the review": f"{_REVIEW}: {row}{e.place}" if e.section else "",
         "newer than the review": "" if e.section else e.equation,
         "family": f"{e.family}, {e.subfamily}" if e.section else e.family,
         "also called": ", ".join(a for a in e.aliases if not isinstance(a, Alias)),
@@ -276,17 +250,12 @@ def _known(e: Entry) -> dict[str, str]:
         "interpretation": e.sign,
         "when to use": e.use,
         "caution": e.avoid,
-        "proper score": {
-            "strictly": "strictly proper",
-            "proper": "proper",
-            "no": "no",
-            "dataset": "not a score of single rows",
-        }[e.proper],
+        "proper score": _TABLES["proper"][e.proper],
         "distance from calibration": e.robustness,
         "test": _test(e),
         "interval": coverage_words(e),
         "lenses": ", ".join(e.lenses),
-        "needs": ", ".join(_INPUTS.get(name, name) for name in e.needs),
+        "needs": ", ".join(_TABLES["inputs"].get(name, name) for name in e.needs),
         "weights": e.weights_note
         or {"repetition": "a row of weight 2 counts as two equal rows"}.get(e.weights, e.weights),
         "options": ", ".join(e.options),
@@ -296,10 +265,6 @@ def _known(e: Entry) -> dict[str, str]:
 
 #: The review that the catalogue covers, by its author, year and preprint.
 _REVIEW = "Lane (2025), arXiv:2504.18278"
-
-
-def _row_of(e: Entry) -> str:
-    return f"row {e.row} of Table 2, " if e.row else ""
 
 
 def _test(e: Entry) -> str:
@@ -371,10 +336,6 @@ def _also(e: Entry) -> dict[str, str]:
             meanings = " or ".join(other.replace(". (", " (").removesuffix(".") for other in others)
             shared[str(name)] = f"may also mean {meanings}" if first == e.id else f"means {first!r} here"
     return {**shared, **{name: f"may also mean {other}" for name, other in e.homonyms.items()}}
-
-
-#: A longer description of an input where its name is not clear.
-_INPUTS = {"distributions": "distributions of labels (a single label counts as a distribution with all its mass there)"}
 
 
 def _presets(e: Entry) -> dict[str, list[str]]:

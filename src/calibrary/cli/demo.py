@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,84 +18,59 @@ from calibrary.base.numbers import counted, percent
 from calibrary.cli import report as report_command
 from calibrary.cli.shared import out, plain, say, taking
 
+#: The models of an example (labels, probabilities and segments by the title of the page), and the columns of its file.
+Made = tuple[dict[str, tuple[Any, Any, Any]], dict[str, Any]]
+
 
 @dataclass(frozen=True)
 class Example:
-    """One example: its subject, its reports, a file of its predictions, and the command to type next."""
+    """One example: its subject, its data, and the command to type next."""
 
     about: str
-    reports: Callable[[int | None], list[Any]]
-    columns: Callable[[], dict[str, Any]] | None
+    data: Callable[[], Made]
     next: str
 
 
-def _risks(rare: bool) -> Callable[[int | None], list[Any]]:
-    def reports(resamples: int | None) -> list[Any]:
-        y, p, about, site = cal.datasets.risks(rare=rare)
-        return [cal.report(y, p, by={"site": site}, n_resamples=resamples, about={"title": about})]
-
-    return reports
+def _risks(rare: bool = False) -> Made:
+    y, p, about, site = cal.datasets.risks(rare=rare)
+    return {about: (y, p, {"site": site})}, {"outcome": y, "risk": p, "site": site}
 
 
-def _risk_columns(rare: bool) -> Callable[[], dict[str, Any]]:
-    def columns() -> dict[str, Any]:
-        y, p, _, site = cal.datasets.risks(rare=rare)
-        return {"outcome": y, "risk": p, "site": site}
-
-    return columns
-
-
-def _classes(resamples: int | None) -> list[Any]:
+def _classes() -> Made:
     y, p, about = cal.datasets.digits()
-    return [cal.report(y, p, n_resamples=resamples, about={"title": about})]
+    return {about: (y, p, None)}, {"digit": y, **{f"p{k}": p[:, k] for k in range(p.shape[1])}}
 
 
-def _class_columns() -> dict[str, Any]:
-    y, p, _ = cal.datasets.digits()
-    return {"digit": y, **{f"p{k}": p[:, k] for k in range(p.shape[1])}}
+def _detector() -> Made:
+    return {"simulated detector": (cal.datasets.detections(), None, None)}, {}
 
 
-def _detector(resamples: int | None) -> list[Any]:
-    found = cal.datasets.detections()
-    return [cal.report(found, n_resamples=resamples, primary="d_ece", about={"title": "simulated detector"})]
-
-
-def _models() -> dict[str, Any]:
-    return {model: cal.datasets.breast_cancer(model) for model in ("naive_bayes", "logistic")}
-
-
-def _compare(resamples: int | None) -> list[Any]:
-    return [
-        cal.report(d.y_true, d.y_prob, n_resamples=resamples, about={"title": f"tumors: {model}"})
-        for model, d in _models().items()
-    ]
-
-
-def _compare_columns() -> dict[str, Any]:
-    models = _models()
-    return {"malignant": models["logistic"].y_true, **{model: d.y_prob for model, d in models.items()}}
+def _models() -> Made:
+    models = {model: cal.datasets.breast_cancer(model) for model in ("naive_bayes", "logistic")}
+    columns = {"malignant": models["logistic"].y_true, **{model: d.y_prob for model, d in models.items()}}
+    return {f"tumors: {model}": (d.y_true, d.y_prob, None) for model, d in models.items()}, columns
 
 
 _HERE = files("calibrary") / "datasets"
 EXAMPLES = {
     "risk": Example(
-        "a risk model at four sites", _risks(False), _risk_columns(False),
+        "a risk model at four sites", _risks,
         "calibrary report {file} --label outcome --prob risk --by site -o page.html",
     ),
     "rare": Example(
-        "a risk model whose event is rare", _risks(True), _risk_columns(True),
+        "a risk model whose event is rare", partial(_risks, rare=True),
         "calibrary report {file} --label outcome --prob risk --threshold 0.05 -o page.html",
     ),
     "classes": Example(
-        "a model of ten classes", _classes, _class_columns,
+        "a model of ten classes", _classes,
         "calibrary report {file} --label digit --prob p -o page.html",
     ),
     "detector": Example(
-        "an object detector", _detector, None,
+        "an object detector", _detector,
         f"calibrary detection report {_HERE / 'demo_ground_truth.json'} {_HERE / 'demo_results.json'} -o page.html",
     ),
     "compare": Example(
-        "two models of the same tumors", _compare, _compare_columns,
+        "two models of the same tumors", _models,
         "calibrary compare {file} --label malignant --prob naive_bayes --prob logistic",
     ),
 }  # fmt: skip
@@ -114,14 +90,20 @@ def demo(given: Any) -> None:
     check_paths(paths)
     chosen = EXAMPLES[given.example]
     say(f"evaluating {chosen.about}", False)
-    reports = chosen.reports(given.resamples)
+    models, columns = chosen.data()
+    reports = [
+        cal.report(
+            y, p, by=by, primary="d_ece" if p is None else "ece", n_resamples=given.resamples, about={"title": title}
+        )
+        for title, (y, p, by) in models.items()
+    ]
     save(reports, paths)
     report_command.show(reports, (), False)
     for one in reports:
         _picture(one)
     file = output / "predictions.csv"
-    if chosen.columns is not None:
-        _written(file, chosen.columns())
+    if columns:
+        _written(file, columns)
     out.print(f"\nThe page with figures: [bold]{plain(paths[0])}[/]")
     out.print(f"Next: [bold]{plain(chosen.next.format(file=file))}[/]", soft_wrap=True)
     others = ", ".join(name for name in EXAMPLES if name != given.example)

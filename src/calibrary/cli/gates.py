@@ -16,11 +16,11 @@ import typer
 
 from calibrary.base.errors import collected_warnings, one_of
 from calibrary.base.files import check_writable, write_atomically
+from calibrary.base.markup import XML, Markup, element, markup
 from calibrary.cli.shared import err, plain, written
 from calibrary.evaluation import Row
 from calibrary.inference.verbs.verdict import Condition, Verdict, condition, judged, verdict
 from calibrary.lookup import catalogue
-from calibrary.reporting.junit import Case, junit
 from calibrary.tables.sources import InputError
 
 
@@ -31,6 +31,17 @@ def rule_of(text: str) -> Condition:
     except ValueError as error:
         reason = str(error).removeprefix(f"condition={text!r}: ").replace(f"condition={text!r}", "this condition")
         raise InputError(f"--fail-if {text!r}: {reason}") from None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One gate on one model: ``status`` is "pass", "fail", "undecided" or "error", ``passed`` what counts."""
+
+    model: str
+    gate: str
+    status: str
+    passed: bool
+    sentence: str
 
 
 @dataclass(frozen=True)
@@ -132,3 +143,28 @@ def _tell(case: Case) -> None:
     if case.status in ("fail", "undecided"):
         word = "[yellow]undecided:[/]" if case.status == "undecided" else "[red]failed:[/]"
         err.print(f"{word} {plain(case.sentence)} ({plain(case.model)})", soft_wrap=True)
+
+
+# -- verdicts as JUnit XML, the format in which build servers read test results ----------------------
+
+
+def junit(cases: Sequence[Case]) -> str:
+    """One test suite with a test case for each gate; an undecided gate that may pass is a skipped test."""
+    failed = sum(case.status != "error" and not case.passed for case in cases)
+    errors = sum(case.status == "error" for case in cases)
+    skipped = sum(case.status == "undecided" and case.passed for case in cases)
+    counts = {"tests": len(cases), "failures": failed, "errors": errors, "skipped": skipped}
+    lines = markup("", *map(_case, cases), "", between="\n")
+    suite = element("testsuite", lines, name="calibrary", **counts, time="0")
+    return markup(XML, element("testsuites", markup("", suite, "", between="\n"), **counts), "", between="\n")
+
+
+def _case(case: Case) -> Markup:
+    outcome: tuple[Markup, ...] = ()
+    if case.status == "error":
+        outcome = (element("error", type="CouldNotBeComputed", message=case.sentence),)
+    elif not case.passed:
+        outcome = (element("failure", type=case.status, message=case.sentence),)
+    elif case.status == "undecided":
+        outcome = (element("skipped", message=case.sentence),)
+    return element("testcase", *outcome, classname=case.model, name=case.gate, time="0")

@@ -45,7 +45,7 @@ def show_schema() -> None:
     """Print the JSON Schema of `calibrary report --json`: what each field of a report means."""
     import json
 
-    from calibrary.reporting.schema import schema
+    from calibrary.reporting.stored import schema
 
     sys.stdout.write(json.dumps(schema(), indent=1) + "\n")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.cli.large import whole_classes
+from calibrary.cli.large import class_names, whole_classes
 from calibrary.cli.shared import listed
 from calibrary.data.checks import Array
 from calibrary.tables.files import arrays_in, open_table
@@ -43,45 +42,24 @@ class SecondOrder:
     columns: dict[str, str]
 
 
-@dataclass(frozen=True)
-class SecondOrderOptions:
-    """The options of ``calibrary ensemble`` and ``calibrary outside``."""
+def second_order_of(source: str, options: Any, members: list[str], **settings: Any) -> SecondOrder:
+    """Evaluate a file's labels, ensemble members (columns, or an array with a third axis) and rows of no class.
 
-    members: list[str]
-    kind: str = "draws"
-    outside: str | None = None
-    prevalence: float | None = None
-    features: list[str] | None = None
-    label: str | None = None
-    prob: list[str] | None = None
-    positive: str | None = None
-    labels: list[str] | None = None
-    percent: bool = False
-    weight: str | None = None
-    others: Sequence[str] = ()
-    gated: str = ""
-
-    def classes(self, numeric: bool) -> dict[str, Any]:
-        """The classes that were named, as numbers if the label columns hold numbers."""
-        named = self.labels, self.positive
-        return whole_classes(*named) if numeric else dict(zip(("labels", "pos_label"), named, strict=True))
-
-
-def second_order_of(source: str, options: SecondOrderOptions, **settings: Any) -> SecondOrder:
-    """Evaluate a file's labels, ensemble members (columns, or an array with a third axis) and rows of no class."""
+    ``options`` is the command ``calibrary ensemble`` or ``calibrary outside``.
+    """
     from calibrary.secondorder.given import refuse_equal
     from calibrary.secondorder.outside import outside_rows
     from calibrary.secondorder.verb import ensemble
 
-    columns, array = _columns_of(source, options)
+    columns, array = _columns_of(source, options, members)
     y = np.column_stack([columns.labels[name] for name in columns.labels]).astype(object)
     gone = np.column_stack([is_missing(columns.labels[name]) for name in columns.labels])
     y[gone] = None
     p = array if array is not None else columns.probability
-    if options.members and p.shape[1] < 2:
+    if members and p.shape[1] < 2:
         raise InputError(
-            f"--members {options.members[0]} is one member, and an ensemble needs two or more: name the others, or "
-            "use calibrary report for one model"
+            f"--members {members[0]} is one member, and an ensemble needs two or more: name the others, or use "
+            "calibrary report for one model"
         )
     if len(p) != len(y):
         raise InputError(
@@ -89,11 +67,14 @@ def second_order_of(source: str, options: SecondOrderOptions, **settings: Any) -
         )
     if options.outside and columns.outside is not None:
         _refuse_labels_outside(columns.outside, y, gone, options.outside)
-    if options.members and columns.names:
+    if members and columns.names:
         refuse_equal(p, columns.names)
-    classes = options.classes(all(values.dtype.kind in "iuf" for values in columns.labels.values()))
+    named = class_names(options.labels, options.positive), options.positive
+    classes: dict[str, Any] = dict(zip(("labels", "pos_label"), named, strict=True))
+    if all(values.dtype.kind in "iuf" for values in columns.labels.values()):
+        classes = whole_classes(*named)
     given = {**classes, "sample_weight": columns.weight, "outside": columns.outside, **settings}
-    given["prevalence_outside"] = options.prevalence
+    given["prevalence_outside"] = options.prevalence_outside
     inside = ~gone.all(axis=1)
     whole = columns.weight is None or bool((columns.weight == np.rint(columns.weight)).all())
     beside: dict[str, Any] = {
@@ -103,14 +84,14 @@ def second_order_of(source: str, options: SecondOrderOptions, **settings: Any) -
         "classes": classes,
         "notes": columns.notes,
         "columns": {
-            "label": ", ".join(columns.labels), "probability": ", ".join(columns.names or options.members),
+            "label": ", ".join(columns.labels), "probability": ", ".join(columns.names or members),
             "outside": options.outside or "", "weight": options.weight or "",
         },
     }  # fmt: skip
-    if not options.members:
+    if not members:
         found = outside_rows(y[:, 0], p if p.shape[1] > 1 else p[:, 0], **given)
         return SecondOrder(y[inside, 0], (p if p.shape[1] > 1 else p[:, 0])[inside], None, found, **beside)
-    answer = ensemble(y, p, members=options.kind, features=columns.features, **given)
+    answer = ensemble(y, p, members=options.members_are, features=columns.features, **given)
     first = np.array([row[~missing][0] for row, missing in zip(y[inside], gone[inside], strict=True)])
     mean = p[inside].mean(axis=1)
     if mean.ndim == 2:
@@ -148,15 +129,15 @@ class _Columns:
     others: Columns
 
 
-def _columns_of(source: str, options: SecondOrderOptions) -> tuple[_Columns, NDArray[np.float64] | None]:
-    array = _array_of(source, options.members)
+def _columns_of(source: str, options: Any, members: list[str]) -> tuple[_Columns, NDArray[np.float64] | None]:
+    array = _array_of(source, members)
     table = open_table(source)
     names, notes = list(table.names), list(table.notes)
     labels = [required_column(names, name) for name in listed([options.label] if options.label else None) or []]
-    features = options.features or []
-    further = [name for name in (options.outside, options.weight, *options.others) if name]
+    features = listed(options.features) or []
+    further = [name for name in (options.outside, options.weight, *options.beside) if name]
     others = [*labels[1:], *features, *further]
-    members = [required_column(names, name) for name in options.members] if array is None else []
+    members = [required_column(names, name) for name in members] if array is None else []
     twice = next((name for name in members if members.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"--members names the column {twice!r} twice: name every member once")
@@ -172,7 +153,7 @@ def _columns_of(source: str, options: SecondOrderOptions) -> tuple[_Columns, NDA
     probability = np.column_stack(p) if p else np.empty((len(values[labels[0]]), 0))
     outside = _flags(values[options.outside], options.outside) if options.outside else None
     weight = numbers_of(values[options.weight], options.weight) if options.weight else None
-    split, others_of = ({name: values[name] for name in named} for named in (labels, options.others))
+    split, others_of = ({name: values[name] for name in named} for named in (labels, options.beside))
     rows = (probability, outside, _stacked(values, features) if features else None, weight)
     made = _Columns(split, columns, tuple(map(str, notes)), *rows, others_of)
     return made, None if array is None else array / scale

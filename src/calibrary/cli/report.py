@@ -20,7 +20,6 @@ from calibrary.base.numbers import counted, ends, number
 from calibrary.base.once import once
 from calibrary.cli.console import err, out, plain
 from calibrary.cli.gates import Gates, rule_of
-from calibrary.cli.large import class_names
 from calibrary.cli.members import LEAST_DRAWS, curve_of, shares_typed, target_of
 from calibrary.cli.shared import draws_of, listed, load, noted, reading, say, table_of, written
 from calibrary.cli.taking import needs_option, refuse_unused, taking
@@ -71,7 +70,10 @@ def batch(files: Sequence[str], folder: Path, forms: Sequence[str], make: Maker,
             broken.append(f"{source}: {error}")
             continue
         made += reports
-        lines += [IndexLine(_named(source, r, reports), f"{name}.{forms[0]}", r.headline, _cells(r)) for r in reports]
+        for r in reports:
+            named, row = source if len(reports) == 1 else f"{source}: {r.title}", r.evaluation.row(r.primary)
+            cells = f"{r.evaluation.n:,}", row.id, number(row.value), ends(row.low, row.high)
+            lines.append(IndexLine(named, f"{name}.{forms[0]}", r.headline, cells))
     page = index(f"{len(files)} calibration reports", ("rows", "metric", "value", "interval"), lines)
     write_atomically(folder / "index.html", page.encode("utf-8", "replace"))
     written(folder / "index.html")
@@ -95,15 +97,6 @@ def _names(files: Sequence[str]) -> list[str]:
     if twice is not None:
         raise InputError(f"the reports of two files would both be named {twice!r}: rename one of the files")
     return names
-
-
-def _named(source: str, report: Any, reports: list[Any]) -> str:
-    return source if len(reports) == 1 else f"{source}: {report.title}"
-
-
-def _cells(report: Any) -> tuple[str, ...]:
-    row = report.evaluation.row(report.primary)
-    return f"{report.evaluation.n:,}", row.id, number(row.value), ends(row.low, row.high)
 
 
 if TYPE_CHECKING:
@@ -148,7 +141,8 @@ class _Page:
         named = [*(listed(self.metrics) or []), *(listed(getattr(self, "family", None)) or [])]
         chosen = [*(named or FAMILIES), *self.gates.metrics] if named or self.gates.rules else None
         asked = [o for o in options_of(self.verb) if o.settings and o.name not in _CONVERTED]
-        about = {"purpose": self.purpose, "author": self.author, "date": _date(self.date), "command": _command()}
+        day = date.today().isoformat() if self.date is None else self.date
+        about = {"purpose": self.purpose, "author": self.author, "date": day, "command": _command()}
         given = {o.keyword: getattr(self, o.name) for o in asked}
         return ReportSettings(**given, metrics=chosen, about=about, **self._more_settings())
 
@@ -170,7 +164,7 @@ class _Page:
         return {name: cal.cut(columns[name], parts) if parts else columns[name] for name, parts in self._by} or None
 
     @property
-    def _beside(self: Any) -> list[str]:
+    def beside(self: Any) -> list[str]:
         """The columns that split the rows or order them."""
         return list(dict.fromkeys(name for name in (*self.split, self.group, self.time) if name))
 
@@ -257,20 +251,12 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
         made: list[Any] = []
         needed_by = "--target" if self.target is not None else "--shift" if self.shift is not None else ""
         draws = max(draws_of(self.resamples, needed_by), LEAST_DRAWS)
+        how: dict[str, Any] = {"n_resamples": draws, "rng": self.seed, "weight_type": self.weight_type}
         if self.target is not None:
-            at = target_of(
-                self.primary, found, model, self.target, assume=self.assume, features=listed(self.feature) or [],
-                percent=self.percent, logits=self.logits, n_resamples=draws, rng=self.seed,
-                weight_type=self.weight_type,
-            )  # fmt: skip
-            made.append(at)
+            read = {"features": listed(self.feature) or [], "percent": self.percent, "logits": self.logits}
+            made.append(target_of(self.primary, found, model, self.target, assume=self.assume, **read, **how))
         if self.shift is not None:
-            unit = self._unit(found)
-            along = curve_of(
-                self.primary, found, model, self.shift, unit=unit, n_resamples=draws, rng=self.seed,
-                weight_type=self.weight_type,
-            )  # fmt: skip
-            made.append(along)
+            made.append(curve_of(self.primary, found, model, self.shift, unit=self._unit(found), **how))
         return made
 
     @contextmanager
@@ -321,7 +307,7 @@ class AnswersCommand(_Page, fields_of("answers")):  # type: ignore[misc]
 
         file = _only(source, "calibrary answers takes one log")
         found = sampled_answers_of(
-            file, self.scorer, answer=self.answer, unit=self.unit, others=self._beside, n_bins=self.bins or 10,
+            file, self.scorer, answer=self.answer, unit=self.unit, others=self.beside, n_bins=self.bins or 10,
             n_resamples=draws_of(self.resamples, "calibrary answers"), rng=self.seed,
         )  # fmt: skip
         if not self.quiet:
@@ -342,20 +328,14 @@ class OutsideCommand(_Page, fields_of("outside")):  # type: ignore[misc]
 
     def answered(self, source: str | list[str]) -> tuple[list[Any], Any]:
         """The report of an ensemble's mean prediction, with sections about its members and about rows of no class."""
-        from calibrary.cli.members import SecondOrderOptions, second_order_of
+        from calibrary.cli.members import second_order_of
 
         files = [source] if isinstance(source, str) else source
         named = list(files[1:]) if self.members else []  # after --members, what is not a file is another member
         if any(Path(name).exists() for name in named) or (len(files) > 1 and not named):
             raise InputError(f"calibrary {self.verb} takes one file at a time")
-        options = SecondOrderOptions(
-            [*(listed(self.members) or []), *named], self.members_are, self.outside, self.prevalence_outside,
-            listed(self.features), self.label, self.prob, self.positive, class_names(self.labels, self.positive),
-            self.percent, self.weight, self._beside, self.gated,
-        )  # fmt: skip
-        found = second_order_of(
-            files[0], options, rng=self.seed, n_resamples=draws_of(self.resamples, f"calibrary {self.verb}")
-        )
+        members, draws = [*(listed(self.members) or []), *named], draws_of(self.resamples, f"calibrary {self.verb}")
+        found = second_order_of(files[0], self, members, rng=self.seed, n_resamples=draws)
         noted(found.notes, self.quiet)
         what = "mean of the members" if found.ensemble is not None else "rows inside"
         described = self.settings.with_about(
@@ -431,14 +411,14 @@ def _paged(command: Any, printed: bool = False) -> None:
 
 def _given_out(reports: list[Any], comparisons: Any, command: Any, printed: bool = False) -> None:
     """Print the reports and write their files; ``printed`` says that the result was printed before."""
-    from calibrary.reporting.write import save
+    from calibrary.reporting.stored import as_json
 
     outputs = command.output or []
     if not command.as_json:
         show(reports, comparisons, command.quiet, command.everything, printed)
     save(reports, outputs, comparisons)
-    if command.as_json:
-        show_json(reports, comparisons)
+    if command.as_json:  # on standard output, for the next program of a pipe
+        sys.stdout.write(as_json(reports, comparisons))
     for path in outputs:
         written(path)
 
@@ -511,13 +491,6 @@ def say_left_out(report: Any, named: list[str]) -> None:
             err.print(f"{plain(key)} was not computed: {plain(report.evaluation.skipped[key])}", soft_wrap=True)
 
 
-def show_json(reports: list[Any], comparisons: Any) -> None:
-    """The report as JSON on standard output, for the next program of a pipe."""
-    from calibrary.reporting.stored import as_json
-
-    sys.stdout.write(as_json(reports, comparisons))
-
-
 class DetectionReportCommand(_Page, fields_of("detection")):  # type: ignore[misc]
     """The arguments of ``calibrary detection report``."""
 
@@ -550,11 +523,6 @@ def _title(found: PredictionFile, model: str, given: str | None) -> str:
     if given and len(found.models) == 1:
         return given
     return f"{given or (Path(found.source).name if found.source != '-' else 'standard input')}: {model}"
-
-
-def _date(given: str | None) -> str:
-    """The date of the page: the given one, else today."""
-    return date.today().isoformat() if given is None else given
 
 
 def is_saved(file: str) -> bool:
@@ -636,7 +604,6 @@ _MOST_MODELS = 4
 
 def _show_many(reports: list[Any], comparisons: Any) -> None:
     """Many models as one table: one line each, with the headline's metric and its difference from the best."""
-    from calibrary.base.numbers import ends, number
     from calibrary.reporting import together
 
     primary = reports[0].primary
@@ -683,8 +650,7 @@ def _short_table(r: Any) -> Table:
 
 def _show_everything(r: Any) -> None:
     """Every metric, grouped by what it measures; a narrow window leaves out columns, but never the verdict."""
-    from calibrary.reporting.metric_table import grouped
-    from calibrary.reporting.text import HEAD, folded_cells
+    from calibrary.reporting.text import HEAD, folded_cells, grouped
 
     wide = out.width >= 130
     columns = [HEAD.index(name) for name in (HEAD if wide else _NARROW)]

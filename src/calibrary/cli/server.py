@@ -13,7 +13,7 @@ import inspect
 import json
 import re
 import shutil
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -46,8 +46,7 @@ from calibrary.metrics.machinery.shown import difference_sentence, estimate_sent
 from calibrary.options import help_of, options_of
 from calibrary.reporting.compared import answer
 from calibrary.reporting.compose import compare_models
-from calibrary.reporting.schema import schema
-from calibrary.reporting.stored import any_reader, as_json
+from calibrary.reporting.stored import any_reader, as_json, schema
 from calibrary.tables.layout import FileLayout
 from calibrary.tables.sources import InputError
 
@@ -317,7 +316,7 @@ class Tools:
             quiet=True, as_json=True,  # so that no answer is printed early: standard output belongs to the protocol
         )  # fmt: skip
         reports, comparisons = command.answered(command.files)
-        shown = reports if figures else [replace(r, figures=(), sections=_sentences_only(r.sections)) for r in reports]
+        shown = reports if figures else list(map(_in_sentences, reports))
         sentence = Sentence.joined("\n", (Sentence.joined(" ", [r.headline, *r.statements]) for r in reports))
         return {"sentence": sentence, "report": json.loads(as_json(shown, comparisons))}
 
@@ -452,8 +451,10 @@ TOOLS = ("report", "metric", "verdict", "compare", "explain", "recommend")
 _OF_FILES = TOOLS[:4]
 
 
-def _sentences_only(sections: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(replace(s, figures=(), tables=(), data={}) for s in sections if s.sentences)
+def _in_sentences(report: Any) -> Any:
+    """The report without its figures, and of its sections only the sentences."""
+    said = tuple(replace(s, figures=(), tables=(), data={}) for s in report.sections if s.sentences)
+    return replace(report, figures=(), sections=said)
 
 
 def _ends(found: Any, p: Any, n: int, notes: list[str], **named: Any) -> Any:

@@ -75,7 +75,7 @@ def _help(words: list[str], command: dict[str, Any]) -> Iterator[str]:
         yield ""
     yield from _listed("Arguments", [(a["name"], a["help"]) for a in command.get("arguments", [])], width)
     for heading, options in _grouped(command.get("options", [])).items():
-        yield from _listed(heading or "Options", [(_spelled(o), _explained(o)) for o in options], width)
+        yield from _listed(heading or "Options", list(map(_spelled_and_explained, options)), width)
     commands = [{"name": name, **found} for name, found in command.get("commands", {}).items()]
     for heading, found in _grouped(commands).items():
         yield from _listed(heading or "Commands", [(c["name"], c["help"].split("\n\n")[0]) for c in found], width)
@@ -89,12 +89,9 @@ def _grouped(entries: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     return groups
 
 
-def _spelled(option: dict[str, Any]) -> str:
-    return f"{', '.join(option['names'])} {option['value']}".strip()
-
-
-def _explained(option: dict[str, Any]) -> str:
-    return " ".join(filter(None, (option["help"], f"[default: {option['default']}]" if option["default"] else "")))
+def _spelled_and_explained(option: dict[str, Any]) -> Choice:
+    default = f"[default: {option['default']}]" if option["default"] else ""
+    return f"{', '.join(option['names'])} {option['value']}".strip(), f"{option['help']} {default}".strip()
 
 
 def _listed(title: str, rows: list[Choice], width: int) -> Iterator[str]:
@@ -190,15 +187,9 @@ def _values(place: dict[str, Any], words: list[str], surface: dict[str, Any]) ->
     if wants == "metric":
         return list(surface["metrics"].items())
     if wants == "column":
-        return [(name, "column") for name in dict.fromkeys(_columns(words))]
+        files = [Path(word) for word in words if not word.startswith("-") and Path(word).is_file()]
+        return [(name, "column") for name in dict.fromkeys(name for path in files for name in _columns_of(path))]
     return []
-
-
-def _columns(words: list[str]) -> Iterator[str]:
-    for word in words:
-        path = Path(word)
-        if not word.startswith("-") and path.is_file():
-            yield from _columns_of(path)
 
 
 def _columns_of(path: Path) -> list[str]:
@@ -213,8 +204,7 @@ def _columns_of(path: Path) -> list[str]:
         if name.endswith((".jsonl", ".ndjson")):
             return list(json.loads(first))
         if name.endswith((".csv", ".tsv", ".txt")):
-            mark = max("\t;,", key=first.count)
-            return [cell.strip().strip('"') for cell in first.split(mark)]
+            return [cell.strip().strip('"') for cell in first.split(max("\t;,", key=first.count))]
     except (OSError, ValueError, ImportError):
         return []
     return []

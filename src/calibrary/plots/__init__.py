@@ -37,13 +37,19 @@ from calibrary.plots.detection import (
     plot_detection_reliability,
 )
 from calibrary.plots.display import CorpDisplay, CumulativeDisplay, ReliabilityDisplay, SmoothReliabilityDisplay
-from calibrary.plots.grouping import GroupingData, grouping_data, plot_grouping
+from calibrary.plots.grouping import (
+    GroupingData,
+    ReliabilityMapData,
+    grouping_data,
+    plot_grouping,
+    plot_reliability_map,
+    reliability_map_data,
+)
 from calibrary.plots.monitor import MonitorData, monitor_data, plot_monitor
 from calibrary.plots.overview import overview
 from calibrary.plots.pointed import alternative
 from calibrary.plots.recalibration import RecalibrationData, plot_recalibration, recalibration_data
 from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data
-from calibrary.plots.reliability_map import ReliabilityMapData, plot_reliability_map, reliability_map_data
 from calibrary.plots.results import (
     DotData,
     NullData,

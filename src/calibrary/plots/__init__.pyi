@@ -34,8 +34,11 @@ from calibrary.plots.display import CumulativeDisplay as CumulativeDisplay
 from calibrary.plots.display import ReliabilityDisplay as ReliabilityDisplay
 from calibrary.plots.display import SmoothReliabilityDisplay as SmoothReliabilityDisplay
 from calibrary.plots.grouping import GroupingData as GroupingData
+from calibrary.plots.grouping import ReliabilityMapData as ReliabilityMapData
 from calibrary.plots.grouping import grouping_data as grouping_data
 from calibrary.plots.grouping import plot_grouping as plot_grouping
+from calibrary.plots.grouping import plot_reliability_map as plot_reliability_map
+from calibrary.plots.grouping import reliability_map_data as reliability_map_data
 from calibrary.plots.monitor import MonitorData as MonitorData
 from calibrary.plots.monitor import monitor_data as monitor_data
 from calibrary.plots.monitor import plot_monitor as plot_monitor
@@ -47,9 +50,6 @@ from calibrary.plots.recalibration import recalibration_data as recalibration_da
 from calibrary.plots.reliability import ReliabilityData as ReliabilityData
 from calibrary.plots.reliability import plot_reliability as plot_reliability
 from calibrary.plots.reliability import reliability_data as reliability_data
-from calibrary.plots.reliability_map import ReliabilityMapData as ReliabilityMapData
-from calibrary.plots.reliability_map import plot_reliability_map as plot_reliability_map
-from calibrary.plots.reliability_map import reliability_map_data as reliability_map_data
 from calibrary.plots.results import DotData as DotData
 from calibrary.plots.results import NullData as NullData
 from calibrary.plots.results import dot_data as dot_data

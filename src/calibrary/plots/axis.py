@@ -83,7 +83,7 @@ class Axis(NamedTuple):
             at = np.arange(np.ceil(self.low / step - 1e-6), self.high / step + 1e-6) * step + 0.0  # no -0
         else:
             inside = [[p for p in some if self.low <= p <= self.high] for some in (_DECADES, _BETWEEN)]
-            at = np.array(inside[0] if len(inside[0]) >= 3 else _apart(inside[1], self))
+            at = np.array(inside[0] if len(inside[0]) >= 3 else apart(inside[1], self))
         return at, [percent(p) for p in at]
 
     @property
@@ -115,11 +115,11 @@ def rounded(p: float) -> float:
     return 1.0 - float(f"{1.0 - p:.2g}") if p > 0.5 else float(f"{p:.2g}")
 
 
-def _apart(ticks: list[float], axis: Axis) -> list[float]:
-    """The ticks whose labels do not overlap."""
+def apart(ticks: list[float], axis: Axis, room: float = 0.12) -> list[float]:
+    """The ticks whose labels do not overlap: they have ``room``, a part of the axis."""
     kept: list[float] = []
     for tick in ticks:
-        if not kept or axis.place(tick) - axis.place(kept[-1]) > 0.12:
+        if not kept or axis.place(tick) - axis.place(kept[-1]) > room:
             kept.append(tick)
     return kept
 
@@ -208,6 +208,24 @@ def part_of(values: Array) -> Axis:
 def event_bins(view: Predictions, n_bins: int | None = None) -> Groups:
     """Bins with equally many expected events (or non-events, where those are rare)."""
     return group(view, edges=event_edges(view, n_bins or automatic_bins(view.c, view.w)))
+
+
+# -- words ------------------------------------------------------------------------------------------
+
+
+def axis_names(lens: str) -> tuple[str, str]:
+    """The axis labels of a reliability diagram for a lens."""
+    if lens in ("binary", "pairwise", "code", "pooled"):
+        return "Predicted probability", "Observed frequency"
+    return "Confidence", "Precision" if lens == "detections" else "Accuracy"
+
+
+def direction(lens: str, more: str) -> str:
+    """The meaning of points on one side of the diagonal ("Above" or "Below")."""
+    often = {"Above": "more", "Below": "less"}[more]
+    if axis_names(lens)[0] == "Confidence":
+        return f"{more} the diagonal: right {often} often than the confidence says."
+    return f"{more} the diagonal: the event is {often} frequent than predicted."
 
 
 # -- drawing ------------------------------------------------------------------------------------------

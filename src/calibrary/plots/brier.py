@@ -15,8 +15,8 @@ from calibrary.data.checks import Array, Indices, as_floats
 from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.numerics.runs import run_starts
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, binary_view, each_model, facts
-from calibrary.plots.frame import Said, drawn
+from calibrary.plots.data import FigureData, binary_view, facts
+from calibrary.plots.frame import Said, drawn, each_model
 
 #: Corners of a curve whose fill is drawn; more would only make the file larger.
 _MOST = 1500
@@ -203,7 +203,9 @@ def _several(ax: Any, look: style.Look, models: dict[str, BrierCurveData]) -> Sa
     shade = {"color": look.light, "alpha": 0.6, "lw": 0, "zorder": 1, "label": f"hybrid: {hybrid.area:.4f}"}
     ax.fill_between(hybrid.t[at], 0, hybrid.cost[at], **shade)
     _frame(ax, max(float(d.total.max()) for d in models.values()))
-    _winners(ax, look, hybrid)
+    for low, high, name in hybrid.ranges:  # a strip along the axis in the colour of the best model
+        color = look.nth(hybrid.models.index(name))["color"]
+        ax.axvspan(low, high, ymin=0.0, ymax=0.025, color=color, lw=0, zorder=4)
     first = next(iter(models.values()))
     return Said(
         "Brier curves of several models",
@@ -255,10 +257,3 @@ def _cost_lines(ax: Any, look: style.Look, data: BrierCurveData) -> None:
 def _frame(ax: Any, top: float) -> None:
     ax.set(xlim=(0, 1), ylim=(0, 1.08 * max(top, 1e-9)), ylabel="Cost")
     ax.set_xlabel("Threshold = share of cost of false alarms")
-
-
-def _winners(ax: Any, look: style.Look, hybrid: HybridData) -> None:
-    """A strip along the axis in the colour of the best model at each threshold."""
-    for low, high, name in hybrid.ranges:
-        color = look.nth(hybrid.models.index(name))["color"]
-        ax.axvspan(low, high, ymin=0.0, ymax=0.025, color=color, lw=0, zorder=4)

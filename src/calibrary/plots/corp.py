@@ -16,8 +16,8 @@ from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.metrics.curve.distance import honest_bounds
 from calibrary.numerics.runs import run_starts
 from calibrary.plots import style
-from calibrary.plots.axis import WHOLE, Axis, along, axis_of, square
-from calibrary.plots.data import ConfidenceCells, FigureData, axis_names, binary_view, cells, direction, facts
+from calibrary.plots.axis import WHOLE, Axis, along, axis_names, axis_of, direction, square
+from calibrary.plots.data import ConfidenceCells, FigureData, binary_view, cells, facts
 from calibrary.plots.frame import Said, drawn
 from calibrary.plots.pointed import series, tooltips
 
@@ -179,9 +179,7 @@ def _draw_band(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
         return
     at = style.corners(data.low, 500)
     low, high = ((end - data.score if bias else data.axis.near(end))[at] for end in (data.low, data.high))
-    ax.fill_between(
-        data.axis.near(data.score[at]), low, high, color=look.gray, alpha=0.25, lw=0, label=_band_name(data)
-    )
+    style.band(ax, data.axis.near(data.score[at]), low, high, look.gray, 0.25, _band_name(data))
 
 
 def _draw_steps(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:

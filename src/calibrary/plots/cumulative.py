@@ -84,10 +84,8 @@ def plot_cumulative(
     shown = style.corners(data.value)
     if band:
         at = style.corners(data.sigma, 300)
-        ax.fill_between(
-            data.share[at], -2 * data.sigma[at], 2 * data.sigma[at], color=look.gray, alpha=0.18, lw=0,
-            label="± 2 sd if calibrated",
-        )  # fmt: skip
+        wide = 2 * data.sigma[at]
+        style.band(ax, data.share[at], -wide, wide, look.gray, 0.18, "± 2 sd if calibrated")
     ax.plot(data.share[shown], data.value[shown], color=look.model, lw=1.5, zorder=3)
     tooltips(ax, data.share[1:], data.value[1:], lambda i: _words(data, i + 1), curve=True)  # the origin is not a case
     _marks(ax, look, data, numbers=caption)

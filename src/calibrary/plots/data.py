@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from itertools import zip_longest
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from calibrary.data.predictions import Predictions, predictions
 from calibrary.inference.draw.resampling import alpha_of, least_draws
 from calibrary.inference.verbs.interval import interval
 from calibrary.numerics.runs import run_starts
-from calibrary.plots.axis import in_log_odds, together
 from calibrary.question import Question
 
 #: Resampled figures merge confidences closer than this fraction: far below their Monte-Carlo noise.
@@ -127,22 +126,6 @@ def interval_of(
     return float(found.low), float(found.high)
 
 
-Made = TypeVar("Made", bound=FigureData)
-
-
-def each_model(models: Mapping[str, Any], make: Callable[..., Made], **options: Any) -> dict[str, Made]:
-    """The figure data of several models, from {"name": (y, p)}, checked predictions, or figure data."""
-    if not models:
-        raise ValueError("the dict of models is empty: pass {'name': (y_true, y_prob), ...}")
-    made = {}
-    for name, given in models.items():
-        if isinstance(given, FigureData):
-            made[str(name)] = given
-        else:
-            made[str(name)] = make(*given, **options) if isinstance(given, tuple | list) else make(given, **options)
-    return made  # type: ignore[return-value]
-
-
 #: What is drawn of predictions through a lens, in a caption.
 _SEEN = {"binary": "", "top-label": "confidence in the predicted class", "pairwise": "one class against another"}
 
@@ -153,34 +136,6 @@ def facts(n: Any, lens: str, *others: str) -> str:
         n = " and ".join(dict.fromkeys(f"{data.n:,.0f}" for data in n.values()))
     size = n if isinstance(n, str) else f"{n:,.0f}"
     return " · ".join(filter(None, (f"N = {size}", _SEEN.get(lens, lens.replace("-", " ")), *others)))
-
-
-def on_one_axis(
-    models: Mapping[str, Any], make: Callable[..., Any], axis: Any = "auto", **options: Any
-) -> dict[str, Any]:
-    """The figure data of several models on one axis."""
-    made = each_model(models, make, axis=axis, **options)
-    if in_log_odds(data.axis for data in made.values()) and not any(isinstance(m, FigureData) for m in models.values()):
-        made = each_model(models, make, axis="log odds", **options)
-    shared = together(data.axis for data in made.values())
-    other = {name: models[name] for name, data in made.items() if data.axis != shared}
-    again = {name: given for name, given in other.items() if not isinstance(given, FigureData)}
-    return made | (each_model(again, make, axis=shared, **options) if again else {})
-
-
-def axis_names(lens: str) -> tuple[str, str]:
-    """The axis labels of a reliability diagram for a lens."""
-    if lens in ("binary", "pairwise", "code", "pooled"):
-        return "Predicted probability", "Observed frequency"
-    return "Confidence", "Precision" if lens == "detections" else "Accuracy"
-
-
-def direction(lens: str, more: str) -> str:
-    """The meaning of points on one side of the diagonal ("Above" or "Below")."""
-    often = {"Above": "more", "Below": "less"}[more]
-    if axis_names(lens)[0] == "Confidence":
-        return f"{more} the diagonal: right {often} often than the confidence says."
-    return f"{more} the diagonal: the event is {often} frequent than predicted."
 
 
 class ConfidenceCells(NamedTuple):

@@ -17,9 +17,9 @@ from calibrary.diagnostics.decisions import checked_thresholds, decision_curve, 
 from calibrary.inference.draw.bands import on_labels
 from calibrary.metrics.decision.cost import Regret, cost_curve, cost_of
 from calibrary.plots import style
-from calibrary.plots.axis import along, axis_of, part_of
-from calibrary.plots.data import FigureData, binary_view, cells, each_model, facts
-from calibrary.plots.frame import Said, drawn
+from calibrary.plots.axis import Axis, along, apart, axis_of, part_of
+from calibrary.plots.data import FigureData, binary_view, cells, facts
+from calibrary.plots.frame import Said, drawn, each_model
 from calibrary.plots.pointed import tooltips
 
 #: Thresholds at which smooth lines are drawn, and corners of an exact one.
@@ -185,12 +185,10 @@ def plot_decision(ax: Any, look: style.Look, data: DecisionData) -> Said:
     on the same labels or as a dict {"name": (y, p), ...} in place of the labels. Returns the matplotlib Axes.
     """
     _references(ax, look, data)
-    ax.fill_between(
-        data.threshold, data.low, data.high, color=look.model, alpha=0.2, lw=0, label=f"{data.level:.0%} interval"
-    )
+    style.band(ax, data.threshold, data.low, data.high, look.model, 0.2, f"{data.level:.0%} interval")
     ax.plot(data.threshold, data.net_benefit, color=look.model, lw=1.8, label=_MODEL, zorder=3)
     tooltips(ax, data.threshold, data.net_benefit, lambda i: _words(data, i), series=_MODEL, curve=True)
-    _rug(ax, look, data)
+    ax.vlines(data.score, 0.0, 0.018, transform=ax.get_xaxis_transform(), color=look.gray, lw=0.5, alpha=0.6, zorder=1)
     _in_use(ax, look, data)
     _frame(ax, [data])
     below = _regret_panel(ax, look, [data])
@@ -228,10 +226,6 @@ def _references(ax: Any, look: style.Look, data: DecisionData) -> None:
     ax.plot(data.threshold, data.treat_all, color=look.gray, lw=1.3, ls="-.", zorder=2, label="acting on everybody")
 
 
-def _rug(ax: Any, look: style.Look, data: DecisionData) -> None:
-    ax.vlines(data.score, 0.0, 0.018, transform=ax.get_xaxis_transform(), color=look.gray, lw=0.5, alpha=0.6, zorder=1)
-
-
 def _in_use(ax: Any, look: style.Look, data: DecisionData) -> None:
     """The given thresholds, each with its net benefit."""
     for t, value in zip(data.used, data.benefit_used, strict=True):
@@ -260,19 +254,10 @@ def _threshold_axis(ax: Any, data: DecisionData) -> None:
         return
     ax.set_xscale("logit")
     ax.set_xlim(low, high)
-    ticks = _apart(_TICKS[(low <= _TICKS) & (high >= _TICKS)], low, high)
+    inside = _TICKS[(low <= _TICKS) & (high >= _TICKS)]
+    ticks = apart(inside.tolist(), Axis("log odds", low, high), 0.085)
     ax.set_xticks(ticks, [percent(tick) for tick in ticks])
     ax.set_xticks([], minor=True)
-
-
-def _apart(ticks: Array, low: float, high: float) -> list[float]:
-    """The ticks whose labels do not overlap, in log odds."""
-    kept: list[float] = []
-    room = 0.085 * (scipy.special.logit(high) - scipy.special.logit(low))
-    for tick in ticks:
-        if not kept or scipy.special.logit(tick) - scipy.special.logit(kept[-1]) >= room:
-            kept.append(float(tick))
-    return kept
 
 
 def _regret_panel(ax: Any, look: style.Look, models: list[DecisionData]) -> Any:

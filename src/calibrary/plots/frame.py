@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from calibrary.base.errors import RefusedError
 from calibrary.base.text import in_sentence
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, each_model, refuse_unknown
+from calibrary.plots.axis import in_log_odds, together
+from calibrary.plots.data import FigureData, refuse_unknown
+
+Made = TypeVar("Made", bound=FigureData)
 
 
 class Said(NamedTuple):
@@ -32,6 +35,32 @@ class Plot(Protocol):
     def __call__(
         self, *given: Any, ax: Any = None, caption: bool = True, theme: str = "light", **options: Any
     ) -> Any: ...
+
+
+def each_model(models: Mapping[str, Any], make: Callable[..., Made], **options: Any) -> dict[str, Made]:
+    """The figure data of several models, from {"name": (y, p)}, checked predictions, or figure data."""
+    if not models:
+        raise ValueError("the dict of models is empty: pass {'name': (y_true, y_prob), ...}")
+    made = {}
+    for name, given in models.items():
+        if isinstance(given, FigureData):
+            made[str(name)] = given
+        else:
+            made[str(name)] = make(*given, **options) if isinstance(given, tuple | list) else make(given, **options)
+    return made  # type: ignore[return-value]
+
+
+def on_one_axis(
+    models: Mapping[str, Any], make: Callable[..., Any], axis: Any = "auto", **options: Any
+) -> dict[str, Any]:
+    """The figure data of several models on one axis."""
+    made = each_model(models, make, axis=axis, **options)
+    if in_log_odds(data.axis for data in made.values()) and not any(isinstance(m, FigureData) for m in models.values()):
+        made = each_model(models, make, axis="log odds", **options)
+    shared = together(data.axis for data in made.values())
+    other = {name: models[name] for name, data in made.items() if data.axis != shared}
+    again = {name: given for name, given in other.items() if not isinstance(given, FigureData)}
+    return made | (each_model(again, make, axis=shared, **options) if again else {})
 
 
 def drawn(

@@ -55,15 +55,12 @@ def overview(
     rest |= {"r": checked.pop("r")} if "r" in checked else {}
     p = predictions(y_true, y_prob, **checked)
     detections = hasattr(y_true, "n_images")
+    plot_smooth_reliability(p, ax=third if detections else second, **rest)
     if detections:
         plot_detection_reliability(y_true, ax=first, theme=theme)
         _place(y_true, second, theme)
     else:
         plot_reliability(p, n_bins=n_bins, ax=first, **rest)
-        plot_smooth_reliability(p, ax=second, **rest)
-    if detections:
-        plot_smooth_reliability(p, ax=third, **rest)
-    else:
         plot_corp(p, n_resamples=400, ax=third, **rest)
     plot_cumulative(p, ax=fourth, **rest)
     fourth.set_box_aspect(1)

@@ -14,8 +14,8 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import automatic_bins, group
 from calibrary.plots import style
-from calibrary.plots.axis import WHOLE, Axis, axis_of, event_bins, in_log_odds, square, strip_of, together
-from calibrary.plots.data import FigureData, axis_names, binary_view, facts
+from calibrary.plots.axis import WHOLE, Axis, axis_names, axis_of, event_bins, in_log_odds, square, strip_of, together
+from calibrary.plots.data import FigureData, binary_view, facts
 from calibrary.plots.frame import Said, drawn
 from calibrary.plots.pointed import bin_words, series, tooltips
 from calibrary.plots.reliability import BINS, wilson

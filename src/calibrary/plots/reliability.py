@@ -23,19 +23,9 @@ from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.measure import automatic, measure
 from calibrary.numerics.draw import generator
 from calibrary.plots import style
-from calibrary.plots.axis import WHOLE, Axis, axis_of, event_bins, square, strip_of, together
-from calibrary.plots.data import (
-    CHECKED,
-    FigureData,
-    axis_names,
-    binary_view,
-    direction,
-    facts,
-    interval_of,
-    on_one_axis,
-    refuse_unknown,
-)
-from calibrary.plots.frame import Said, drawn
+from calibrary.plots.axis import WHOLE, Axis, axis_names, axis_of, direction, event_bins, square, strip_of, together
+from calibrary.plots.data import CHECKED, FigureData, binary_view, facts, interval_of, refuse_unknown
+from calibrary.plots.frame import Said, drawn, on_one_axis
 from calibrary.plots.pointed import bin_words, tooltips
 from calibrary.question import Question
 
@@ -177,7 +167,8 @@ def _bins(view: Predictions, axis: Axis, options: dict[str, Any]) -> tuple[Group
     kind = options.get("binning") or ("mass" if options.get("strategy") == "quantile" else None)
     if kind is None and not axis.whole and options.get("strategy") is None:
         return event_bins(view, n_bins), "events"
-    return group(view, **{"n_bins": automatic_bins(view.c, view.w), **options}), _kind_of(kind or "width")
+    named = kind if isinstance(kind, str) else "width" if kind is None else type(kind).__name__
+    return group(view, **{"n_bins": automatic_bins(view.c, view.w), **options}), named
 
 
 def _ece_bins(options: dict[str, Any], bins: Groups, binned: str) -> str:
@@ -240,10 +231,6 @@ def _consistency(bins: Groups, level: float, rng: Any, draws: int) -> tuple[Arra
     of_bin = np.add.reduceat(copies, first)
     means = on_labels(lambda events: np.add.reduceat(events, first) / of_bin, copies, c, draws, rng)
     return pointwise(means, level)
-
-
-def _kind_of(binning: Any) -> str:
-    return binning if isinstance(binning, str) else type(binning).__name__
 
 
 # -- drawing ----------------------------------------------------------------------------------------
@@ -334,8 +321,10 @@ def plot_reliability(
     -------
     matplotlib Axes
     """
+    from matplotlib.colors import is_color_like
+
     square(ax, look, data.axis, *axis_names(data.lens))
-    if color is not None and not style.is_color(color):
+    if color is not None and not is_color_like(color):
         raise RefusedError(f"color={in_sentence(color)} is no color: pass a name or a code such as '#0072b2'")
     {"line": draw_line, "bar": _bars, "tilted-roof": _roof}[kind](ax, look, data, color or look.model, label)
     if true_curve is not None:
@@ -368,7 +357,7 @@ def draw_line(ax: Any, look: style.Look, data: ReliabilityData, color: str, labe
             _points(ax, look, data, chosen & hollow, color, strength)
     if label is not None:
         ax.plot([], [], "o-", color=color, label=label)
-    tooltips(ax, data.confidence, data.outcome, _words(data))
+    tooltips(ax, data.confidence, data.outcome, lambda i: _words(data, i))
 
 
 def _points(
@@ -411,16 +400,11 @@ def _joined(data: ReliabilityData) -> NDArray[np.bool_]:
     return ~(empty | data.certain[:-1] | data.certain[1:])
 
 
-def _words(data: ReliabilityData) -> Callable[[int], str]:
-    """A function that describes each bin for a page."""
-    limits = data.error in ("wilson", "clopper-pearson")
-
-    def words(i: int) -> str:
-        interval = (data.low[i], data.high[i]) if limits else None
-        where = f"{data.lower[i]:.3g} to {data.upper[i]:.3g}"
-        return bin_words(data.weight[i], data.confidence[i], data.outcome[i], interval, data.level, where)
-
-    return words
+def _words(data: ReliabilityData, i: int) -> str:
+    """The tooltip of a bin."""
+    interval = (data.low[i], data.high[i]) if data.error in ("wilson", "clopper-pearson") else None
+    where = f"{data.lower[i]:.3g} to {data.upper[i]:.3g}"
+    return bin_words(data.weight[i], data.confidence[i], data.outcome[i], interval, data.level, where)
 
 
 def _bars(ax: Any, look: style.Look, data: ReliabilityData, color: str, label: str | None) -> None:

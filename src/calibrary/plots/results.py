@@ -146,8 +146,7 @@ def plot_shift_curve(ax: Any, look: style.Look, result: Any) -> Said:
     ``result`` is the result of ``shift_curve``. Returns the matplotlib Axes.
     """
     place = np.arange(len(result.groups))
-    band = {"color": look.model, "alpha": 0.15, "lw": 0, "label": "band of all groups"}
-    ax.fill_between(place, result.band_low, result.band_high, **band)
+    style.band(ax, place, result.band_low, result.band_high, look.model, 0.15, "band of all groups")
     ax.vlines(place, result.low, result.high, color=look.model, lw=2.5, alpha=0.6, label="interval of a single group")
     ax.plot(place, result.value, "o-", color=look.model, ms=6, lw=1.2)
     level = percent(result.level)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import whole
 from calibrary.base.numbers import counted, ends, number, percent, pvalue
-from calibrary.base.text import for_figure
+from calibrary.base.text import capital, for_figure
 from calibrary.data.checks import Array
 from calibrary.inference.methods.scales import called
 from calibrary.lookup import catalogue
@@ -115,11 +115,7 @@ def plot_segments(ax: Any, look: style.Look, data: SegmentsData) -> Said:
     ax.xaxis.set_major_formatter(lambda x, _: percent(x) if -1e-9 <= x <= 1.0 + 1e-9 else "")
     ax.set_xlabel("Share of events")
     for row in range(n):
-        ax.annotate(
-            _words(data, row), (1.0, place[row]), xycoords=("axes fraction", "data"), xytext=(8, 0),
-            textcoords="offset points", va="center", fontsize=7.5, color=look.ink if far[row] else look.gray,
-            annotation_clip=False,
-        )  # fmt: skip
+        style.beside(ax, _words(data, row), place[row], look.ink if far[row] else look.gray, away=8.0)
     if left > 0:
         if data.worst < n:
             ax.axhline(place[data.worst - 1] - 1.0, color=look.gray, lw=0.8, ls=style.DASHED)
@@ -200,11 +196,10 @@ def plot_forest(ax: Any, look: style.Look, found: Pooled, metric: str = "oe") ->
     ax.set_ylim(-0.7, n + 1.7)
     for row, at in zip(rows, place, strict=True):
         said = f"{number(row.value)} ({ends(row.low, row.high)})" if np.isfinite(row.low) else "left out"
-        _beside(ax, f"{said}  {row.events:,}/{row.n:,}", float(at), look)
-    _beside(ax, f"{number(whole.value)} ({ends(whole.low, whole.high)})", 1, look)
-    _beside(ax, ends(whole.prediction_low, whole.prediction_high), 0, look)
-    name = called(catalogue[key]).removeprefix("the ")
-    name = name[:1].upper() + name[1:]
+        style.beside(ax, f"{said}  {row.events:,}/{row.n:,}", float(at), look.ink)
+    style.beside(ax, f"{number(whole.value)} ({ends(whole.low, whole.high)})", 1, look.ink)
+    style.beside(ax, ends(whole.prediction_low, whole.prediction_high), 0, look.ink)
+    name = capital(called(catalogue[key]).removeprefix("the "))
     ax.set_xlabel({"oe": "Observed / expected events"}.get(key, name))
     level = percent(found.level)
     left = "".join(f" Left out: {name}, {why}." for name, why in whole.left_out)
@@ -214,14 +209,6 @@ def plot_forest(ax: Any, look: style.Look, found: Pooled, metric: str = "oe") ->
         f"Squares: estimates with {level} intervals, their area the weight; text: events and rows. Diamond: mean over "
         f"centres. Bar: {level} prediction interval of the true value in a new centre.{left}",
     )
-
-
-def _beside(ax: Any, text: str, at: float, look: Any) -> None:
-    """Text to the right of the axes, in the line of a row."""
-    ax.annotate(
-        text, (1.0, at), xycoords=("axes fraction", "data"), xytext=(6, 0), textcoords="offset points", va="center",
-        fontsize=7.5, color=look.ink, annotation_clip=False,
-    )  # fmt: skip
 
 
 @drawn()
@@ -235,19 +222,14 @@ def plot_pooled_curve(ax: Any, look: style.Look, found: Pooled) -> Said:
         ax.plot(curve.grid, one, color=look.light, lw=0.8, zorder=1)
     ax.plot([0, 1], [0, 1], color=look.gray, lw=1.0, ls="--", zorder=2, label="calibrated")
     level = percent(found.level)
-    wide = np.isfinite(curve.prediction_low)
-    ax.fill_between(
-        curve.grid[wide], curve.prediction_low[wide], curve.prediction_high[wide], color=look.gap, alpha=0.15, lw=0,
-        label=f"{level} band of a new centre",
-    )  # fmt: skip
-    known = np.isfinite(curve.low)
-    ax.fill_between(
-        curve.grid[known], np.asarray(curve.low)[known], np.asarray(curve.high)[known],
-        color=look.model, alpha=0.3, lw=0, label=f"{level} band of the mean",
-    )  # fmt: skip
+    for ends_, color, alpha, of in (
+        ((curve.prediction_low, curve.prediction_high), look.gap, 0.15, "a new centre"),
+        ((curve.low, curve.high), look.model, 0.3, "the mean"),
+    ):
+        known = np.isfinite(ends_[0])
+        style.band(ax, *(np.asarray(x)[known] for x in (curve.grid, *ends_)), color, alpha, f"{level} band of {of}")
     ax.plot(curve.grid, curve.value, color=look.model, lw=1.8, zorder=4, label="mean over centres")
-    ax.set_xlim(0, 1)
-    ax.set_ylim(0, 1)
+    ax.set(xlim=(0, 1), ylim=(0, 1))
     for at in np.arange(0.05, 1.0, 0.1):
         nearest = int(np.argmin(np.abs(curve.grid - at)))
         inside = curve.grid[0] <= at <= curve.grid[-1]

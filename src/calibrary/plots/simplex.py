@@ -158,8 +158,10 @@ def plot_simplex(ax: Any, look: style.Look, data: SimplexData, *, arrows: str = 
     Takes the arguments of :func:`simplex_data` or its result. ``arrows="to-frequency"`` reverses the arrows. Returns
     the matplotlib Axes.
     """
+    from matplotlib.colors import to_rgb
+
     shade = 0.06 + 0.5 * np.sqrt(data.weight / data.weight.max(initial=1.0))
-    _fill(ax, data, [(*_rgb(look.model), a) for a in shade], look.paper)
+    _fill(ax, data, [(*to_rgb(look.model), a) for a in shade], look.paper)
     _grid(ax, look, data)
     tail, head = _plane(data.frequency), _plane(data.prediction)
     way = "observed frequencies to the mean prediction"
@@ -176,13 +178,6 @@ def plot_simplex(ax: Any, look: style.Look, data: SimplexData, *, arrows: str = 
         f"Arrows run from the {way} of each cell: short ones are good. Stronger colour: more cases.",
         drop=6.0,
     )
-
-
-def _rgb(color: str) -> tuple[float, float, float]:
-    from matplotlib.colors import to_rgb
-
-    r, g, b = to_rgb(color)
-    return r, g, b
 
 
 def _fill(ax: Any, data: SimplexData, colors: Any, edge: str) -> None:

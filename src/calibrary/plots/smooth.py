@@ -16,19 +16,9 @@ from calibrary.inference.draw.bands import on_rows, pointwise
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.measure import measure
 from calibrary.plots import style
-from calibrary.plots.axis import WHOLE, Axis, axis_of, expit, logit, square, strip_of, together
-from calibrary.plots.data import (
-    ConfidenceCells,
-    FigureData,
-    axis_names,
-    binary_view,
-    cells,
-    direction,
-    facts,
-    interval_of,
-    on_one_axis,
-)
-from calibrary.plots.frame import Said, drawn
+from calibrary.plots.axis import WHOLE, Axis, axis_names, axis_of, direction, expit, logit, square, strip_of, together
+from calibrary.plots.data import ConfidenceCells, FigureData, binary_view, cells, facts, interval_of
+from calibrary.plots.frame import Said, drawn, on_one_axis
 from calibrary.plots.pointed import near_words, series, tooltips
 
 #: The smallest width of the kernel: a narrower one could not be resolved by the grid.
@@ -300,12 +290,13 @@ def plot_smooth_reliability(ax: Any, look: style.Look, data: SmoothData) -> Said
     _split_densities(ax, look, data)
     wide = f"{data.sigma:.2g} of log odds" if data.axis.kind == "log odds" else f"{data.sigma:.3f}"
     kernel = f"kernel width {wide}" if data.map == "smece" else f"calibration map {data.map}"
+    side = "Above" if (data.density_1 - data.density * data.grid).sum() > 0.0 else "Below"  # where the mean lies
     return Said(
         "Smooth reliability diagram",
         f"smECE {with_interval(data.smece, data.smece_low, data.smece_high)} · "
         + facts(data.n, data.lens, kernel, data.axis.said),
         "Strip: where predictions with outcome 1 (up) and 0 (down) lie. Thin: fewer than five events or non-events are "
-        "expected near it; the curve ends where hardly any are. " + direction(data.lens, _side(data)),
+        "expected near it; the curve ends where hardly any are. " + direction(data.lens, side),
         legend="upper left",
         top=style.ABOVE_STRIP,
     )
@@ -313,10 +304,8 @@ def plot_smooth_reliability(ax: Any, look: style.Look, data: SmoothData) -> Said
 
 def _band(ax: Any, data: SmoothData, color: str, alpha: float, label: str | None = None) -> None:
     """The band, where the curve is drawn."""
-    where = data.support >= _HARDLY
-    ax.fill_between(
-        data.grid, *map(data.axis.near, (data.low, data.high)), where=where, color=color, alpha=alpha, lw=0, label=label
-    )
+    low, high = map(data.axis.near, (data.low, data.high))
+    style.band(ax, data.grid, low, high, color, alpha, label, where=data.support >= _HARDLY)
 
 
 def _weighted_line(ax: Any, look: style.Look, data: SmoothData) -> None:
@@ -341,12 +330,6 @@ def _words(data: SmoothData, i: int) -> str:
     band = f"\n{percent(data.level)} band {percent(data.low[i])} to {percent(data.high[i])}"
     near = "" if data.near is None else "\n" + near_words(data.near[i], *_reach(data, i))
     return f"predicted {percent(data.grid[i])}\nobserved, smoothed: {percent(data.curve[i])}{band}{near}"
-
-
-def _side(data: SmoothData) -> str:
-    """The side of the diagonal on which the mean of all cases lies."""
-    gap = data.density_1 - data.density * data.grid
-    return "Above" if gap.sum() > 0.0 else "Below"
 
 
 def _reach(data: SmoothData, i: int) -> tuple[float, float]:

@@ -128,13 +128,6 @@ def new_axes(ax: Any, theme: str, size: tuple[float, float] = (5.4, 6.3)) -> tup
     return ax, colors
 
 
-def is_color(color: str) -> bool:
-    """Whether matplotlib knows the color."""
-    from matplotlib.colors import is_color_like
-
-    return bool(is_color_like(color))
-
-
 def quiet(ax: Any, colors: Palette) -> None:
     """Give the axes an unobtrusive style."""
     ax.set_facecolor(colors.paper)
@@ -174,6 +167,19 @@ def panel(ax: Any, colors: Palette, height: float = 0.24) -> Any:
     ax.set_xlabel("")
     ax.tick_params(labelbottom=False)
     return inset
+
+
+def band(
+    ax: Any, x: Any, low: Any, high: Any, color: str, alpha: float, label: str | None = None, where: Any = None
+) -> None:
+    """A pale area without an edge between two lines."""
+    ax.fill_between(x, low, high, where=where, color=color, alpha=alpha, lw=0, label=label)
+
+
+def beside(ax: Any, text: str, y: float, color: str, away: float = 6.0) -> None:
+    """Text to the right of the axes, in the line of a row."""
+    place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
+    ax.annotate(text, (1.0, y), xytext=(away, 0), **place, fontsize=7.5, color=color, annotation_clip=False)
 
 
 # -- words ------------------------------------------------------------------------------------------

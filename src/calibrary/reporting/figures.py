@@ -64,8 +64,7 @@ def figures_of(data: Any, question: Question, evaluation: Evaluation, axis: Any 
 @figures_of.register
 def _(data: Predictions, question: Question, evaluation: Evaluation, axis: Any = "auto") -> tuple[Figure, ...]:
     from calibrary import plots
-    from calibrary.plots.axis import axis_of
-    from calibrary.plots.data import direction
+    from calibrary.plots.axis import axis_of, direction
 
     view, lens = headline_view(data, question)
     level = question.confidence_level

@@ -15,21 +15,20 @@ from calibrary.base.text import capital
 from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import finding
 from calibrary.reporting import compared, together
+from calibrary.reporting import text as shared
 from calibrary.reporting.agreement import alpha_for, pvalue_of
 from calibrary.reporting.facts import facts_words
 from calibrary.reporting.figures import BY_CLASS, RELIABILITY, placed, points_of, theme_variables, width_of
 from calibrary.reporting.help import first_lines
-from calibrary.reporting.metric_table import Folded, grouped, left_out
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.panel import data_of, numbers_table, panel
 from calibrary.reporting.sections import Figure, Section, Table
 from calibrary.reporting.short import KeyNumber, picture_of
 from calibrary.reporting.stored import Comparisons
-from calibrary.reporting.text import HEAD, cell_text, class_table, folded_cells, group_table, short_cells
 from calibrary.reporting.verdict import COLOURS, status_of
 
 #: The page writes a metric's name under its id, not in a separate column.
-_COLUMNS = HEAD[:-1]
+_COLUMNS = shared.HEAD[:-1]
 #: Tables of more rows than this get a search box and scroll within their frame.
 _LONG = 30
 #: The text before a colon is the name of a finding if it is no longer than this.
@@ -255,9 +254,9 @@ def _model(report: Report, anchor: str, several: bool, live: Markup | None) -> M
         *(_part(anchor, s.key, s.title, _section_body(s, anchor)) for s in body),
     ]
     if report.groups and "affected" not in keys:
-        parts.append(_part(anchor, "groups", "Groups", _long_table(*group_table(report))))
+        parts.append(_part(anchor, "groups", "Groups", _long_table(*shared.group_table(report))))
     if report.classes and "classes" not in keys:
-        parts.append(_part(anchor, "classes", "Classes", _long_table(*class_table(report))))
+        parts.append(_part(anchor, "classes", "Classes", _long_table(*shared.class_table(report))))
     n = len(report.evaluation.rows)
     parts.append(_part(anchor, "metrics", f"Every metric ({n} numbers)", _metrics(report), shut=True))
     counts = {name: f"{fact:,}" if isinstance(fact, int) else fact for name, fact in report.data.items()}
@@ -329,7 +328,8 @@ def _statement(text: str) -> object:
 
 def _short_list(report: Report) -> Markup:
     rows = [
-        _short_row(k, texts, report.verdict) for k, texts in zip(report.short_list, short_cells(report), strict=True)
+        _short_row(k, texts, report.verdict)
+        for k, texts in zip(report.short_list, shared.short_cells(report), strict=True)
     ]
     heads = ("number", "value", "interval", "between calibrated and useless", "if calibrated", "verdict")
     hint = (
@@ -407,7 +407,7 @@ def _section_body(section: Section, anchor: str) -> Markup:
 
 
 def _section_table(table: Table) -> Markup:
-    inside = _long_table(table.head, [[cell_text(c) for c in row] for row in table.rows], table.rows)
+    inside = _long_table(table.head, [[shared.cell_text(c) for c in row] for row in table.rows], table.rows)
     if getattr(table, "folded", False):
         return element("details", element("summary", table.caption), inside)
     return markup(element("p", table.caption, class_="caption") if table.caption else None, inside)
@@ -493,7 +493,7 @@ def _sort_key(key: Any) -> str | None:
 
 def _metrics(report: Report) -> Markup:
     """The table of every metric: sortable, filterable, each row unfolding to its explanation."""
-    groups = grouped(report.evaluation)
+    groups = shared.grouped(report.evaluation)
     options = (element("option", "all groups", value=""), each("option", groups))
     rows = [
         markup(
@@ -514,9 +514,9 @@ def _metrics(report: Report) -> Markup:
     return element("div", tools, element("p", hint, class_="hint"), table, class_="filtered")
 
 
-def _metric_row(folded: Folded, group: str, report: Report) -> Markup:
+def _metric_row(folded: shared.Folded, group: str, report: Report) -> Markup:
     evaluation = report.evaluation
-    row, texts = folded.row, folded_cells(folded, evaluation)
+    row, texts = folded.row, shared.folded_cells(folded, evaluation)
     p = pvalue_of(row)
     start = row.value if row.low is None or math.isnan(row.low) else row.low
     keys: list[Any] = [None, row.value, start, row.expected_by_chance, p, row.perfect, None]
@@ -551,7 +551,7 @@ def _listed(facts: Iterable[tuple[object, object]]) -> Markup:
 def _skipped(report: Report) -> Markup | None:
     if not report.evaluation.skipped:
         return None
-    why = _listed((", ".join(ids), why) for why, ids in left_out(report.evaluation).items())
+    why = _listed((", ".join(ids), why) for why, ids in shared.left_out(report.evaluation).items())
     return element("details", element("summary", f"Not computed ({len(report.evaluation.skipped)}), and why"), why)
 
 

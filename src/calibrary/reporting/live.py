@@ -227,8 +227,7 @@ def live_of(context: Context) -> Live | None:
     view, lens = context.headline_view
     if view.fractional or context.p.fractional or not context.p.exchangeable or context.asked.sampled:
         return None
-    from calibrary.plots.axis import axis_of  # with what draws, which a table does not need
-    from calibrary.plots.data import axis_names
+    from calibrary.plots.axis import axis_names, axis_of  # with what draws, which a table does not need
 
     named = context.data.own_view or lens
     options = context.question.options

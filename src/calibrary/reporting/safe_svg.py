@@ -8,29 +8,15 @@ allowed pieces, every text escaped, so that a browser cannot read it in another 
 from __future__ import annotations
 
 import re
+import tomllib
 from html.parser import HTMLParser
+from pathlib import Path
 
 from calibrary.base.markup import Markup, end_tag, escaped, start_tag
 
-_ELEMENTS = {
-    name.lower(): name
-    for name in (
-        "svg", "g", "defs", "path", "use", "text", "tspan", "rect", "circle", "line", "polygon", "polyline", "clipPath",
-        "image", "pattern", "title", "desc", "style", "linearGradient", "stop",
-    )
-}  # fmt: skip
-_ATTRIBUTES = {
-    name.lower(): name
-    for name in (
-        "id", "class", "style", "d", "x", "y", "x1", "x2", "y1", "y2", "dx", "dy", "cx", "cy", "r", "rx", "ry",
-        "width", "height", "points", "transform", "viewBox", "version", "xmlns", "xmlns:xlink", "xlink:href", "href",
-        "clip-path", "fill", "stroke", "fill-opacity", "fill-rule", "stroke-opacity", "stroke-width", "stroke-linecap",
-        "opacity", "stroke-linejoin", "stroke-dasharray", "stroke-dashoffset", "stroke-miterlimit", "font-size",
-        "font-family", "font-weight", "font-style", "text-anchor", "patternUnits", "patternTransform",
-        "preserveAspectRatio", "offset", "stop-color", "stop-opacity", "tabindex", "data-tip", "data-bin",
-        "data-figure", "data-series", "data-key", "role", "aria-label", "aria-hidden", "type",
-    )
-}  # fmt: skip
+_ALLOWED: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("safe_svg.toml").read_text(encoding="utf-8"))
+#: Elements and attributes by their names in small letters, as a parser of HTML gives them.
+_ELEMENTS, _ATTRIBUTES = ({name.lower(): name for name in _ALLOWED[kind]} for kind in ("elements", "attributes"))
 #: Attributes whose values are restricted; the values of all others cannot refer to anything outside.
 _VALUES = {
     "xlink:href": re.compile(r"#[\w.-]+|data:image/png;base64,[A-Za-z0-9+/=\s]+"),
@@ -45,12 +31,7 @@ _VALUES = {
 }
 #: In styles, colors and clips: no address except of a part of the picture, and nothing outside the picture's area.
 _LEADS_ELSEWHERE = re.compile(r"url\((?!#[\w.-]+\))|@|\\|expression|position|behavior|:\s*fixed", re.IGNORECASE)
-_PROPERTIES = frozenset((
-    "fill", "fill-opacity", "fill-rule", "stroke", "stroke-opacity", "stroke-width", "stroke-linecap",
-    "stroke-linejoin", "stroke-dasharray", "stroke-dashoffset", "stroke-miterlimit", "opacity", "font", "font-size",
-    "font-family", "font-weight", "font-style", "text-anchor", "clip-path", "image-rendering",
-    "stop-color", "stop-opacity",
-))  # fmt: skip
+_PROPERTIES = frozenset(_ALLOWED["properties"])
 #: The one style sheet that Matplotlib writes.
 _STYLE = re.compile(r"\s*\*\s*\{stroke-linejoin: round; stroke-linecap: butt\}\s*")
 

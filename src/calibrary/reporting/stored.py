@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.resources import files
 from operator import methodcaller
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,13 @@ from calibrary.inference import Comparison
 from calibrary.reporting.figures import picture, stored
 from calibrary.reporting.live import Live
 from calibrary.reporting.model import ClassRow, GroupRow, Report, form
-from calibrary.reporting.schema import FORMAT, VERSION
 from calibrary.reporting.sections import ORDER, Figure, Section, Table
 from calibrary.reporting.short import KeyNumber
 from calibrary.reporting.verdict import COLOURS, NOT, UNKNOWN
 
+FORMAT = "calibrary report"
+#: Increased if a reader of an older version would misunderstand the file; added fields do not increase it.
+VERSION = 1
 #: Pairs of models: the metric and the result of comparing them.
 Comparisons = Sequence[tuple[str, Comparison]]
 
@@ -82,6 +85,12 @@ def as_json(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
         whole = {**whole, "comparisons": [{"metric": m, **c.to_dict()} for m, c in comparisons]}
     plain = json.loads(json.dumps(any_reader(whole), default=str))
     return json.dumps(sealed(plain), indent=2) + "\n"
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) that every report in JSON fulfils."""
+    text = (files("calibrary.reporting") / "report.schema.json").read_text(encoding="utf-8")
+    return json.loads(text)
 
 
 def any_reader(value: Any) -> Any:

@@ -125,7 +125,7 @@ def plain_cells(reports: Sequence[Report], comparisons: Comparisons) -> tuple[li
 
 def overlay(reports: Sequence[Report]) -> Markup | None:
     """The smooth reliability curves of all models on one axis, as SVG in the page's colours; None without curves."""
-    from calibrary.plots.data import axis_names  # imports the drawing code, which a table does not need
+    from calibrary.plots.axis import axis_names  # imports the drawing code, which a table does not need
 
     drawn = [(i, r) for i, r in enumerate(reports) if r.curve]
     if len(drawn) < 2:

@@ -1,6 +1,6 @@
 """The commands with their arguments and options as plain data, for the file ``surface.json``.
 
-Completion and ``--help`` use that file. ``scripts/make_stubs.py`` writes it, and a test compares it with the commands.
+Completion and ``--help`` use that file. ``make_stubs.py`` writes it, and a test compares it with the commands.
 """
 
 from __future__ import annotations
