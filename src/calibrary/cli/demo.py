@@ -16,7 +16,7 @@ import calibrary as cal
 from calibrary.base.errors import one_of
 from calibrary.base.numbers import counted, percent
 from calibrary.cli import report as report_command
-from calibrary.cli.shared import out, plain, say, taking
+from calibrary.cli.shared import folder_of, out, plain, say, taking
 
 #: The models of an example (labels, probabilities and segments by the title of the page), and the columns of its file.
 Made = tuple[dict[str, tuple[Any, Any, Any]], dict[str, Any]]
@@ -79,13 +79,10 @@ EXAMPLES = {
 @taking("demo")
 def demo(given: Any) -> None:
     """Evaluate one example and write its page: `calibrary demo`, or another by name, `calibrary demo rare`."""
-    output = given.output
     from calibrary.reporting.write import check_paths, save
 
     one_of("example", given.example, EXAMPLES)
-    if output.exists() and not output.is_dir():
-        raise ValueError(f"{output} is a file: name a folder")
-    output.mkdir(parents=True, exist_ok=True)
+    output = folder_of(given.output)
     paths = [output / "report.html", output / "report.json"]
     check_paths(paths)
     chosen = EXAMPLES[given.example]

@@ -255,25 +255,16 @@ def shares_typed(text: str | None) -> float | list[float] | None:
     return shares[0] if len(shares) == 1 else shares
 
 
-def target_of(
-    metric: str,
-    found: PredictionFile,
-    model: str,
-    source: str,
-    *,
-    assume: str,
-    features: list[str],
-    percent: bool,
-    logits: bool,
-    **settings: Any,
-) -> Any:
-    """Estimate the metric on a target without labels; its file has the same probability columns.
+def target_of(command: Any, found: PredictionFile, model: str, **settings: Any) -> Any:
+    """Estimate the metric on a target without labels, as the options of a report say.
 
-    If the data contradict the assumption, the result has the test and no estimate.
+    Its file has the same probability columns. If the data contradict the assumption, the result has the test and no
+    estimate.
     """
     from calibrary.shift import under_shift
     from calibrary.shift.target import ContradictedError
 
+    source, features = command.target, listed(command.feature) or []
     table, named = open_table(source), found.columns.get("models", {}).get(model)
     if not named:
         raise InputError(
@@ -289,12 +280,14 @@ def target_of(
     values = table.columns([*named, *features])
     keep = complete_rows(values, [*named, *features], table.name, drop=False)
     values = {name: column[keep] for name, column in values.items()}
-    target = probabilities_of(values, list(named), FileLayout(percent=percent, logits=logits), [])
+    layout = FileLayout(percent=command.percent, logits=command.logits)
+    target = probabilities_of(values, list(named), layout, [])
     more: dict[str, Any] = {}
     if features:
         more = {"features": _stacked(found.others, features), "target_features": _stacked(values, features)}
     try:
-        return under_shift(metric, found.predictions(model), None, target, assume=assume, **more, **settings)
+        of_rows = found.predictions(model)
+        return under_shift(command.primary, of_rows, None, target, assume=command.assume, **more, **settings)
     except ContradictedError as contradicted:
         return contradicted.result
 

@@ -11,8 +11,8 @@ import numpy as np
 import typer
 
 from calibrary.base.errors import suggest
-from calibrary.base.files import beside, check_writable
-from calibrary.cli.shared import err, load, out, plain, reading, table_of, taking, written
+from calibrary.base.files import beside
+from calibrary.cli.shared import check_output, err, load, out, plain, reading, table_of, taking, written
 from calibrary.data.checks import Array, outside
 from calibrary.data.matching import match_detections
 from calibrary.recalibrate import RecalibrationGain, Recalibrator, recalibration_gain
@@ -27,9 +27,7 @@ app = typer.Typer(help="Fit a recalibration map, and apply it to other files.", 
 def fit(given: Any) -> None:
     """Fit a map and estimate its gain: `calibrary recalibrate fit valid.csv -o map.json`."""
     output = given.output
-    if output.suffix != ".json":
-        raise InputError(f"{output}: a map is saved as JSON; name the file with .json")
-    check_writable(output)
+    check_output(output, "a map is saved as JSON; name the file with .json", ".json")
     columns: list[str] = ["score"]
     units: Any = None
     if given.results is not None:

@@ -21,7 +21,7 @@ from calibrary.base.once import once
 from calibrary.cli.console import err, out, plain
 from calibrary.cli.gates import Gates, rule_of
 from calibrary.cli.members import LEAST_DRAWS, curve_of, shares_typed, target_of
-from calibrary.cli.shared import draws_of, listed, load, noted, reading, say, table_of, written
+from calibrary.cli.shared import draws_of, folder_of, listed, load, noted, reading, say, table_of, written
 from calibrary.cli.taking import needs_option, refuse_unused, taking
 from calibrary.cli.waiting import waiting
 from calibrary.lookup import catalogue
@@ -42,10 +42,8 @@ def check_folder(folder: Path, outputs: Sequence[Path], forms: Sequence[str]) ->
     for form in forms:
         if f".{form}" not in ENDINGS:
             raise InputError(f"--form {form!r} is not one of {', '.join(e[1:] for e in ENDINGS)}")
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file: name a folder")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder_of(folder)
     except OSError as error:
         raise InputError(f"{folder} cannot be created: {(error.strerror or str(error)).lower()}") from error
     check_writable(folder / "index.html")
@@ -253,8 +251,7 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
         draws = max(draws_of(self.resamples, needed_by), LEAST_DRAWS)
         how: dict[str, Any] = {"n_resamples": draws, "rng": self.seed, "weight_type": self.weight_type}
         if self.target is not None:
-            read = {"features": listed(self.feature) or [], "percent": self.percent, "logits": self.logits}
-            made.append(target_of(self.primary, found, model, self.target, assume=self.assume, **read, **how))
+            made.append(target_of(self, found, model, **how))
         if self.shift is not None:
             made.append(curve_of(self.primary, found, model, self.shift, unit=self._unit(found), **how))
         return made

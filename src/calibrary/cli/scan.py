@@ -8,9 +8,9 @@ from typing import Any
 
 import typer
 
-from calibrary.base.files import check_writable, write_atomically
+from calibrary.base.files import write_atomically
 from calibrary.cli.large import class_names, is_state, load_state, read_result, state_of, whole_classes, whole_names
-from calibrary.cli.shared import err, out, plain, say, taking, written
+from calibrary.cli.shared import check_output, err, out, plain, say, taking, written
 from calibrary.tables.pieces import matching, refuse_twice
 from calibrary.tables.sources import InputError
 
@@ -128,9 +128,7 @@ def monitor(given: Any) -> None:
 
     paths = given.output or []
     for path in paths:
-        if path.suffix not in (".html", ".json"):
-            raise InputError(f"{path}: name a .html or a .json file")
-        check_writable(path)
+        check_output(path, "name a .html or a .json file", ".html", ".json")
     if "://" not in store and not Path(store).is_dir():
         raise InputError(f"no such folder: {store}")
     say("reading the store", given.quiet)

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.table import Table
 
+from calibrary.base.files import check_writable
 from calibrary.cli.console import err, out, plain
 from calibrary.cli.large import class_names, scanned
 from calibrary.cli.read import PredictionFile, read_predictions
@@ -19,8 +20,8 @@ from calibrary.options import table
 from calibrary.tables.sources import InputError
 
 __all__ = [
-    "draws_of", "err", "given_options", "listed", "load", "needs_option", "noted", "out", "plain", "reading",
-    "refuse_unused", "say", "table_of", "taking", "written",
+    "check_output", "draws_of", "err", "folder_of", "given_options", "listed", "load", "needs_option", "noted", "out",
+    "plain", "reading", "refuse_unused", "say", "table_of", "taking", "written",
 ]  # fmt: skip
 
 
@@ -87,6 +88,21 @@ def say(text: str, quiet: bool) -> None:
     """Print one line about a step that takes time; a progress bar of the resampling follows."""
     if not quiet and err.is_terminal:
         err.print(f"[dim]{text} ...[/]")
+
+
+def check_output(path: Path, said: str, *endings: str) -> None:
+    """Refuse, before any computation, a file with another ending, or one that could not be written at the end."""
+    if path.suffix not in endings:
+        raise InputError(f"{path}: {said}")
+    check_writable(path)
+
+
+def folder_of(path: Path) -> Path:
+    """The folder of this name, which is made if there is none."""
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file: name a folder")
+    path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def written(path: Path) -> None:

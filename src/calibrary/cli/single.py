@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 import calibrary as cal
-from calibrary.base.files import check_writable, write_atomically
+from calibrary.base.files import write_atomically
 from calibrary.cli.console import err, out, plain
-from calibrary.cli.shared import draws_of, listed, load, noted, reading, say, table_of, written
+from calibrary.cli.shared import check_output, draws_of, listed, load, noted, reading, say, table_of, written
 from calibrary.cli.taking import needs_option, refuse_unused, taking
 from calibrary.lookup import catalogue
 from calibrary.tables.layout import FileLayout
@@ -139,7 +139,7 @@ def plot(given: Any) -> None:
     from calibrary.plots import draw, figure
     from calibrary.plots.review_figures import FIGURES
 
-    _check_figure(given.output)
+    check_output(given.output, *_FIGURE)
     if str(given.file) in FIGURES and not Path(given.file).exists():
         _save_figure(figure(str(given.file)), given.output)
         return
@@ -147,11 +147,8 @@ def plot(given: Any) -> None:
     _save_figure(draw(given.kind, p, n_bins=given.bins, axis=given.axis), given.output)
 
 
-def _check_figure(output: Path) -> None:
-    """Refuse, before any computation, an output file that could not be written at the end."""
-    if output.suffix not in (".svg", ".pdf", ".png"):
-        raise InputError(f"{output}: the extension chooses the format, and must be one of .svg, .pdf, .png")
-    check_writable(output)
+#: Why a file is refused that cannot hold a figure, and the endings of those that can.
+_FIGURE = ("the extension chooses the format, and must be one of .svg, .pdf, .png", ".svg", ".pdf", ".png")
 
 
 def _save_figure(figure: Any, output: Path) -> None:
@@ -166,7 +163,7 @@ def detection_plot(given: Any) -> None:
     """Draw a figure of a detector's calibration."""
     from calibrary.plots import draw
 
-    _check_figure(given.output)
+    check_output(given.output, *_FIGURE)
     matches = cal.match_detections(
         given.ground_truth, given.results, iou_threshold=given.iou_threshold, matching=given.matching
     )

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from calibrary.base.errors import suggest
 from calibrary.base.numbers import number, percent
-from calibrary.cli.shared import err, listed, load, out, plain, reading, taking, written
+from calibrary.cli.shared import err, folder_of, listed, load, out, plain, reading, taking, written
 from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import shown, stored
 from calibrary.study.result import StudyResult, rows_of
@@ -64,17 +64,14 @@ def show(given: Any) -> None:
 @taking("study-figures")
 def figures(given: Any) -> None:
     """Draw the figures of a study: `calibrary study figures -o figures`."""
-    output, kind = given.output, given.kind
     from calibrary.study.figures import FIGURES
 
-    if output.exists() and not output.is_dir():
-        raise InputError(f"{output} is a file: name a folder")
-    output.mkdir(parents=True, exist_ok=True)
+    folder, kind = folder_of(given.output), given.kind
     found = _read(given.source)
     for name, draw in FIGURES.items():
         drawn = draw(found)
         if drawn is not None:
-            path = output / f"{name}.{kind}"
+            path = folder / f"{name}.{kind}"
             drawn.savefig(path, dpi=150)
             written(path)
 

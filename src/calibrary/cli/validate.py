@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import extra, suggest
-from calibrary.base.files import check_writable
-from calibrary.cli.shared import listed, out, plain, say, table_of, taking, written
+from calibrary.cli.shared import check_output, listed, out, plain, say, table_of, taking, written
 from calibrary.data.checks import Array
 from calibrary.reporting.validated import validation_page
 from calibrary.tables.files import open_table
@@ -30,9 +29,8 @@ def validate(given: Any) -> None:
     """
     label, estimator, output = given.label, given.estimator, given.output
     if output is not None:
-        if output.suffix not in (".html", ".json"):
-            raise InputError(f"{output}: a validation is saved as a page or as JSON; name the file with .html or .json")
-        check_writable(output)
+        said = "a validation is saved as a page or as JSON; name the file with .html or .json"
+        check_output(output, said, ".html", ".json")
     table = open_table(given.file)
     names = list(table.names)
     beside = {"sample_weight": given.weight, "units": given.unit, "imputations": given.imputations}

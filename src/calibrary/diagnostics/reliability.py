@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -53,17 +53,9 @@ class ReliabilityBins(Result):
     @classmethod
     def of(cls, groups: Groups) -> ReliabilityBins:
         """The table of these groups of rows."""
-        nowhere = np.full(len(groups), np.nan)
-        outcome = groups.label
-        return cls(
-            nowhere if groups.lower is None else groups.lower,
-            nowhere if groups.upper is None else groups.upper,
-            groups.weight,
-            groups.count,
-            groups.confidence,
-            outcome,
-            np.sqrt(outcome * (1.0 - outcome) / groups.weight),
-        )
+        lower, upper = (np.full(len(groups), np.nan) if x is None else x for x in (groups.lower, groups.upper))
+        error = np.sqrt(groups.label * (1.0 - groups.label) / groups.weight)
+        return cls(lower, upper, groups.weight, groups.count, groups.confidence, groups.label, error)
 
     @property
     def gap(self) -> Array:
@@ -78,8 +70,7 @@ class ReliabilityBins(Result):
 
     def table(self) -> dict[str, Array]:
         """The columns by name, ready for ``pandas.DataFrame``."""
-        names = ("lower", "upper", "weight", "count", "confidence", "outcome", "standard_error")
-        return {name: getattr(self, name) for name in names}
+        return {f.name: getattr(self, f.name) for f in fields(ReliabilityBins)}
 
 
 @diagnostic(expected_calibration_error)
@@ -272,16 +263,9 @@ def cumulative_difference(
     view = only_view(views, "a cumulative difference plot")
     walk = walk_of(view, ties, rng)
     sigma = np.sqrt(np.concatenate(([0.0], np.cumsum(walk.step_variance(view, weight_type)))))
-    abscissa = np.concatenate(([0.0], np.cumsum(walk.step_weight))) / view.total
-    return CumulativeDifference(
-        abscissa=np.minimum(abscissa, 1.0),
-        score=walk.score,
-        value=walk.value,
-        sigma_g=sigma,
-        sigma=float(sigma[-1]),
-        ks=float(np.abs(walk.value).max()),
-        kuiper=float(np.ptp(walk.value)),
-    )
+    abscissa = np.minimum(np.concatenate(([0.0], np.cumsum(walk.step_weight))) / view.total, 1.0)
+    statistics = float(np.abs(walk.value).max()), float(np.ptp(walk.value))
+    return CumulativeDifference(abscissa, walk.score, walk.value, sigma, float(sigma[-1]), *statistics)
 
 
 class CoverageCurve(NamedTuple):

@@ -241,18 +241,14 @@ class Header(NamedTuple):
 def level(row: Sequence[Any]) -> None:
     """Align the titles of axes that are side by side."""
     row[0].figure.draw_without_rendering()
-    heights = [_title_height(ax) for ax in row]
+    both = [(ax.calibrary_header, ax.get_window_extent(), ax.figure.dpi) for ax in row]
+    # points from the lower edge of the figure to the title
+    heights = [(box.y0 + header.top * box.height) / dpi * 72 + header.height for header, box, dpi in both]
     for ax, height in zip(row, heights, strict=True):
         header, up = ax.calibrary_header, max(heights) - height
         x, y = header.numbers.get_position()
         header.numbers.set_position((x, y + up))
         _title(ax, ax.get_title(loc="left"), header.top, header.height + up)
-
-
-def _title_height(ax: Any) -> float:
-    """Points from the lower edge of the figure to the title."""
-    header, box = ax.calibrary_header, ax.get_window_extent()
-    return float((box.y0 + header.top * box.height) / ax.figure.dpi * 72 + header.height)
 
 
 def _title(ax: Any, text: str, top: float, height: float) -> None:

@@ -78,13 +78,17 @@ def affected(context: Context) -> Section | None:
         *units_words(context),
     ]
     figures = () if test is None else (_figure(test),)
-    tables = (_table(parts, name, stated, context.data, test), *map(_own_table, own))
+    tables = [_table(parts, name, stated, context.data, test)]
+    for gain in own:
+        head, body = gain.table()
+        caption = f"What a map for each segment of {gain.by} would do to rows that it was not fitted to"
+        tables.append(Table(tuple(head), tuple(map(tuple, body)), caption, folded=True))
     data: dict[str, Any] = {
         "segments": [p.to_dict() for p in parts],
         "worst": None if test is None else _segments_dict(test),
     }
     data |= {"own_maps": [gain.to_dict() for gain in own], "remedy": _remedy(test, chosen, rows, context, alpha)}
-    return Section("affected", "Who is affected", tuple(sentences), tables, figures, data)
+    return Section("affected", "Who is affected", tuple(sentences), tuple(tables), figures, data)
 
 
 def _remedy(
@@ -285,12 +289,6 @@ def own_maps(columns: dict[str, Levels], context: Context) -> list[SegmentGain]:
                 how = candidate("platt", p.k), fold_numbers(p, folds, question.rng)
                 found.append(segment_gain(p, name, names, *how, weight_type=question.weight_type))
     return found
-
-
-def _own_table(gain: SegmentGain) -> Table:
-    head, body = gain.table()
-    caption = f"What a map for each segment of {gain.by} would do to rows that it was not fitted to"
-    return Table(tuple(head), tuple(map(tuple, body)), caption, folded=True)
 
 
 # -- sentences -------------------------------------------------------------------------------------------

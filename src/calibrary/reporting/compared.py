@@ -18,11 +18,11 @@ from calibrary.reporting.stored import Comparisons
 
 #: Up to this number of models a sentence names them; of more it gives their number.
 _NAMED = 4
-#: What a page compares first, as (which metrics, what a better model does, what is not shown).
-_ROLES: tuple[tuple[Callable[[Entry], bool], str, str], ...] = (
-    (lambda e: e.judges, "is better calibrated", "is better calibrated"),
-    (lambda e: e.measures == "ranking", "ranks better", "ranks better"),
-    (lambda e: e.proper == "strictly", "has the better {}", "has the better {}"),
+#: What a page compares first, as (which metrics, what a better model does).
+_ROLES: tuple[tuple[Callable[[Entry], bool], str], ...] = (
+    (lambda e: e.judges, "is better calibrated"),
+    (lambda e: e.measures == "ranking", "ranks better"),
+    (lambda e: e.proper == "strictly", "has the better {}"),
 )
 
 
@@ -91,10 +91,10 @@ def answer(comparisons: Comparisons, primary: str | None = None) -> tuple[Senten
     best = best_of(values, chosen[0][0])
     names = list(values)
     said = []
-    for metric, does, not_shown in chosen:
+    for metric, does in chosen:
         pairs = by_metric[metric]
         if len(names) == 2:
-            said.append(_of_two(metric, pairs[0], does, not_shown))
+            said.append(_of_two(metric, pairs[0], does))
         else:
             against = [turned(c, best) for c in pairs if best in (c.a, c.b)]
             said.append(_of_many(metric, best, against, does, lead=metric == chosen[0][0], n=len(names)))
@@ -104,7 +104,7 @@ def answer(comparisons: Comparisons, primary: str | None = None) -> tuple[Senten
 
 def metrics_of(comparisons: Comparisons, primary: str | None = None) -> list[str]:
     """The metrics of the answer."""
-    return [metric for metric, _, _ in _first_of_each_role(dict(comparisons), primary)]
+    return [metric for metric, _ in _first_of_each_role(dict(comparisons), primary)]
 
 
 def _adjusted(comparisons: Comparisons, models: int) -> str:
@@ -114,14 +114,14 @@ def _adjusted(comparisons: Comparisons, models: int) -> str:
     return f"p-values are adjusted for {all_of}{best}." if every > 1 else "The one comparison needs no adjustment."
 
 
-def _first_of_each_role(ids: Iterable[str], primary: str | None) -> list[tuple[str, str, str]]:
+def _first_of_each_role(ids: Iterable[str], primary: str | None) -> list[tuple[str, str]]:
     ids = [id for id in ids if id in catalogue]
     ordered = [primary, *(id for id in ids if id != primary)] if primary in ids else ids
     found = []
-    for fits, does, not_shown in _ROLES:
+    for fits, does in _ROLES:
         id = next((id for id in ordered if fits(catalogue[id]) and catalogue[id].better != "perfect"), None)
         if id is not None:
-            found.append((id, does.format(_name(id)), not_shown.format(_name(id))))
+            found.append((id, does.format(_name(id))))
     return found
 
 
@@ -138,33 +138,22 @@ def values_of(pairs: Sequence[Comparison]) -> dict[str, float]:
     return values
 
 
-def _of_two(metric: str, c: Comparison, does: str, not_shown: str) -> Sentence:
+def _of_two(metric: str, c: Comparison, does: str) -> Sentence:
     better = better_of(metric, c)
     numbers = f"{_name(metric)} {number(c.value_a)} of {c.a}, {number(c.value_b)} of {c.b}; {c.a} minus {c.b}: "
-    shown = measured(f"{numbers}{_apart(c)}", **{c.a: c.value_a, c.b: c.value_b})
+    interval = f", {percent(c.level)} interval {number(c.low)} to {number(c.high)}" if c.low == c.low else ""
+    shown = measured(f"{numbers}{number(c.value)}{interval}, {_p(c)}", **{c.a: c.value_a, c.b: c.value_b})
     if not better:
         adjusted = "" if c.low <= 0.0 <= c.high else " after adjustment"
-        return Sentence.joined("", [f"There is no evidence{adjusted} that one of the two {not_shown} (", shown, ")."])
+        return Sentence.joined("", [f"There is no evidence{adjusted} that one of the two {does} (", shown, ")."])
     other = c.b if better == c.a else c.a
     claim = _claim(f"{better} {does} than {other}", metric, better, other)
-    return Sentence.joined("", [claim, " (", shown, ")", _estimates(c), "."])
-
-
-def _apart(c: Comparison) -> str:
-    """The difference with its interval and p-value."""
-    interval = f", {percent(c.level)} interval {number(c.low)} to {number(c.high)}" if c.low == c.low else ""
-    return f"{number(c.value)}{interval}, {_p(c)}"
+    other_way = "; the estimates have the other order, because they are biased by chance, which the interval corrects"
+    return Sentence.joined("", [claim, " (", shown, ")", other_way if c.value * (c.low + c.high) < 0.0 else "", "."])
 
 
 def _p(c: Comparison) -> str:
     return f"adjusted {pvalue(c.pvalue_adjusted, c.n_resamples or 10**6)}"
-
-
-def _estimates(c: Comparison) -> str:
-    """A remark where the estimates have the other order: they are biased by chance, which the interval corrects."""
-    if c.value * (c.low + c.high) >= 0.0:
-        return ""
-    return "; the estimates have the other order, because they are biased by chance, which the interval corrects"
 
 
 def _claim(text: str, metric: str, better: str, worse: str) -> Claim:
@@ -199,9 +188,8 @@ def _of_many(metric: str, best: str, against: Sequence[Comparison], does: str, *
 
 
 def _plural(does: str, models: Sequence[Comparison]) -> str:
-    if len(models) == 1:
-        return does
-    return {"is": "are", "has": "have", "ranks": "rank"}[does.split()[0]] + does[len(does.split()[0]) :]
+    verb, rest = does.split(" ", 1)
+    return does if len(models) == 1 else f"{({'is': 'are', 'has': 'have', 'ranks': 'rank'})[verb]} {rest}"
 
 
 def _list(found: Sequence[Comparison], p: bool = True) -> str:

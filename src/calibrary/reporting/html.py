@@ -65,7 +65,10 @@ def page(reports: Sequence[Report], comparisons: Comparisons = (), *, interactiv
     models = [_model(r, f"m{i}", several, None if several else live) for i, r in enumerate(reports)]
     again = element("code", "calibrary report saved.json -o page.html")
     said = "Made with calibrary. The JSON of this report makes the same page again: "
-    main = element("main", first, models, _signature(reports), element("footer", said, again, "."))
+    sign = None
+    if any(report.about.get("author") for report in reports):
+        sign = element("div", each("span", ("Name", "Signature", "Date")), class_="sign")
+    main = element("main", first, models, sign, element("footer", said, again, "."))
     return _document(title, reports, main, [_about(id) for id in ids], data_of(reports) if live else None)
 
 
@@ -274,13 +277,6 @@ def _byline(report: Report) -> Markup | None:
     """Who made the page, when and for what."""
     facts = [(element("b", f"{capital(name)}: "), said) for name, said in report.about.items() if said]
     return element("p", [element("span", one) for one in facts], class_="byline") if facts else None
-
-
-def _signature(reports: Sequence[Report]) -> Markup | None:
-    """A line for a signature at the end of a page that has an author."""
-    if not any(report.about.get("author") for report in reports):
-        return None
-    return element("div", [element("span", word) for word in ("Name", "Signature", "Date")], class_="sign")
 
 
 def _part(anchor: str, key: str, title: str, inside: object, shut: bool = False) -> Markup:

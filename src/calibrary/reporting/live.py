@@ -91,7 +91,8 @@ class CellView:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, written in as few characters as possible."""
-        columns = {name: [_short(x) for x in getattr(self, name)] for name in ("n", "c", "y", "v")}
+        numbers = {name: getattr(self, name) for name in ("n", "c", "y", "v")}
+        columns = {name: [int(x) if x.is_integer() else x for x in column] for name, column in numbers.items()}
         facts = {"kind": self.kind, "name": self.name, "most": self.most}
         return {**facts, **columns, "width": list(self.width), "mass": list(self.mass)}
 
@@ -123,12 +124,8 @@ def _starts(view: Predictions, most: int) -> dict[str, list[Indices]]:
     numbers = range(FEWEST, most + 1)
     edges = {"width": [EqualWidth(b).inner_edges() for b in numbers]}
     edges["mass"] = [EqualMass(b).fit_view(view).edges_[1:-1] for b in numbers]
-    return {binning: [_begins(view, inner) for inner in found] for binning, found in edges.items()}
-
-
-def _begins(view: Predictions, inner: Array) -> Indices:
-    """A confidence equal to an edge belongs to the bin below it."""
-    return np.append(0, view.sorted.c.searchsorted(inner, side="right"))
+    c = view.sorted.c  # a confidence equal to an edge belongs to the bin below it
+    return {binning: [np.append(0, c.searchsorted(e, side="right")) for e in found] for binning, found in edges.items()}
 
 
 def _in_bins(starts: Sequence[Indices], bounds: Indices) -> tuple[int, ...]:
@@ -145,10 +142,6 @@ def _from_the_nearer_end(c: float, q: float) -> float:
 def _digits(x: Array) -> tuple[float, ...]:
     """The number with six digits; whole numbers are unchanged."""
     return tuple(v if v.is_integer() else float(f"{v:.6g}") for v in x.tolist())
-
-
-def _short(x: float) -> float | int:
-    return int(x) if x.is_integer() else x
 
 
 #: Characters that the cells of a model may take.

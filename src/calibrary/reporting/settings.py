@@ -195,8 +195,9 @@ def _current(given: dict[str, Any]) -> dict[str, Any]:
         value = given.pop(name)
         if name == "jobs":
             given["workers"] = value
-        elif name == "groups":
-            given["by"] = {"group": _as_names(value)} if value is not None else given.get("by")
+        elif name == "groups" and value is not None:
+            # as names, also where they are numbers; a Series keeps its index, by which rows are compared
+            given["by"] = {"group": (value if hasattr(value, "index") else as_array(value, "groups")).astype(str)}
         elif name in _ABOUT:
             given["about"] = {**(given.get("about") or {}), name: value}
         elif value is not None:
@@ -206,11 +207,6 @@ def _current(given: dict[str, Any]) -> dict[str, Any]:
             others = [found for found in given.get("sections") or () if type(found).__name__ != kind]
             given["sections"] = [*others, value]
     return given
-
-
-def _as_names(groups: Any) -> Any:
-    """Groups as names, also where they are numbers; a Series keeps its index, by which rows are compared."""
-    return groups.astype(str) if hasattr(groups, "index") else as_array(groups, "groups").astype(str)
 
 
 #: The keywords of a report that are its settings.

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from importlib.resources import files
 from operator import methodcaller
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
@@ -47,6 +47,8 @@ _SAVED = (
     "settings", "evaluation", "classes", "groups", "sections", "figures", "curve", "notes", "about", "live",
 )  # fmt: skip
 _FIELDS = {"findings": "statements"}
+#: Those that are saved as they are, and that no file lacks.
+_NEEDED = ("title", "headline", "findings", "primary", "data", "settings", "notes")
 
 
 def _figure(figure: Figure) -> dict[str, str]:
@@ -136,27 +138,20 @@ def from_dict(saved: Mapping[str, Any]) -> Report:
         return tuple(kind(**typed(kind, one)) for one in _list(saved.get(name, []), name))
 
     decision = value_of(dict[str, Any] | None, saved.get("decision"), "decision")
+    hints = get_type_hints(Report)
+    given = {_FIELDS.get(name, name): of(name, hints[_FIELDS.get(name, name)]) for name in _NEEDED}
+    given |= {name: of(name, hints[name]) for name in ("curve", "about", "tolerance", "facts") if name in saved}
     return Report(
-        title=of("title", str),
-        headline=of("headline", str),
-        statements=of("findings", tuple[str, ...]),
+        **given,
         evaluation=_evaluation(of("evaluation", dict[str, Any]), decision),
-        primary=of("primary", str),
-        data=of("data", dict[str, Any]),
-        settings=of("settings", dict[str, Any]),
         predictions=None,
         classes=each("classes", ClassRow),
         groups=each("groups", GroupRow),
-        notes=of("notes", tuple[str, ...]),
         sections=tuple(_section_of(s) for s in _list(saved.get("sections", []), "sections")),
         short_list=each("short_list", KeyNumber),
         figures=_figures_of(saved.get("figures", [])),
-        curve=value_of(tuple[tuple[float, float | None], ...], saved.get("curve", []), "curve"),
         decision=decision,
-        about=value_of(dict[str, str], saved.get("about", {}), "about"),
         verdict=_verdict_of(saved, decision),
-        tolerance=value_of(float | None, saved.get("tolerance"), "tolerance"),
-        facts=value_of(dict[str, Any], saved.get("facts", {}), "facts"),
         live=None if saved.get("live") is None else value_of(Live, saved["live"], "live"),
     )
 
@@ -178,7 +173,8 @@ def _list(value: Any, what: str) -> list[Any]:
 
 
 def _evaluation(saved: Mapping[str, Any], decision: Mapping[str, Any] | None) -> Evaluation:
-    facts = _filled(Evaluation, {k: v for k, v in saved.items() if k in _FACTS})
+    given = {k: v for k, v in saved.items() if k in _FACTS}
+    facts = {k: v for k, v in typed(Evaluation, {"rows": [], **given}).items() if k != "rows"}
     if decision is not None:  # earlier versions saved the words of the decision with the table
         facts["settings"] = {"rejected": decision.get("rejected"), **facts.get("settings", {})}
     rows = tuple(Row(**typed(Row, _known(row))) for row in _list(saved.get("metrics"), "metrics"))
@@ -200,10 +196,6 @@ def _known(saved: Any) -> Any:
 
 #: The fields of a table that are saved beside its rows.
 _FACTS = ("skipped", "n", "n_classes", "lens", "settings")
-
-
-def _filled(kind: type, saved: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in typed(kind, {"rows": [], **saved}).items() if k != "rows"}
 
 
 @dataclass(frozen=True)

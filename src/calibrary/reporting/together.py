@@ -47,8 +47,12 @@ def cells(report: Report, reports: Sequence[Report], comparisons: Comparisons) -
     """The short list of one model in the columns of the first, each with its difference from the reference."""
     names = short_names(reports)
     here, reference = names[reports.index(report)], reference_of(comparisons)
-    other = dict(zip(names, reports, strict=True)).get(reference)
-    return [_cell(report, other, id, _compared(comparisons, id, here, reference)) for id, _ in heads(reports)]
+    other, cells_ = dict(zip(names, reports, strict=True)).get(reference), []
+    for id, _ in heads(reports):
+        # the comparison of these two by this metric, as this model minus the reference
+        both = (turned(c, here) for m, c in comparisons if m == id and {c.a, c.b} == {here, reference})
+        cells_.append(_cell(report, other, id, next(both, None) if here != reference else None))
+    return cells_
 
 
 def reference_of(comparisons: Comparisons) -> str:
@@ -87,14 +91,6 @@ def _cell(report: Report, reference: Report | None, id: str, c: Comparison | Non
     better = better_of(id, c) or nearer(id, c, found, other)
     mood = "" if not better else "better" if better == c.a else "worse"
     return Cell(shown.value, shown.text, shown.interval, said, mood)
-
-
-def _compared(comparisons: Comparisons, id: str, here: str, reference: str) -> Comparison | None:
-    """The comparison of these two by this metric, as this model minus the reference."""
-    for metric, c in comparisons:
-        if metric == id and {c.a, c.b} == {here, reference} and here != reference:
-            return turned(c, here)
-    return None
 
 
 def short_names(reports: Sequence[Report]) -> list[str]:

@@ -82,14 +82,10 @@ def index(title: str, head: Sequence[str], lines: Sequence[IndexLine]) -> str:
     top = element("thead", element("tr", each("th", ("file", *head, "answer"))))
     rows = element("tbody", [_row(line, len(head)) for line in lines])
     title = plain(title)
-    body = (element("h1", title), element("p", _counted(lines)), element("table", top, rows))
-    return document(title, *body, style=_STYLE)
-
-
-def _counted(lines: Sequence[IndexLine]) -> str:
     failed = sum(line.failed for line in lines)
-    made = f"{len(lines) - failed} reports"
-    return made + (f"; {failed} could not be made" if failed else "") + "."
+    said = f"{len(lines) - failed} reports{f'; {failed} could not be made' if failed else ''}."
+    body = (element("h1", title), element("p", said), element("table", top, rows))
+    return document(title, *body, style=_STYLE)
 
 
 def _row(line: IndexLine, n_cells: int) -> Markup:
