@@ -55,7 +55,7 @@ class AppCommand(fields_of("app")):  # type: ignore[misc]
         limits = AppLimits(most, 4 * most, self.memory_mb * 1_000_000, self.minutes * 60.0)
         listener = listening(self.host, self.port)
         address = address_of(self.host, listener.getsockname()[1])
-        _on_signals(_stopped)  # from here on, the end removes the private folder
+        _on_signals(lambda *_: sys.exit(0))  # from here on, the end removes the private folder
         app = LocalApp(address, limits=limits, password=password, kept=self.keep)
         try:
             print(app.url, flush=True)
@@ -75,10 +75,6 @@ def _on_signals(handler: Any) -> None:
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), handler)
-
-
-def _stopped(*_: object) -> None:
-    raise SystemExit(0)
 
 
 @taking("app", AppCommand)

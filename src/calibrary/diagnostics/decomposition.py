@@ -151,11 +151,8 @@ def score_decomposition(
 
 #: The options that apply to one method only.
 _OF_METHOD = {
-    "decimals": "unique",
-    "bias_correction": "unique",
-    "n_bins": "bins",
-    "binning": "bins",
-    "closed": "bins",
+    **dict.fromkeys(("decimals", "bias_correction"), "unique"),
+    **dict.fromkeys(("n_bins", "binning", "closed"), "bins"),
     "true_prob": "true",
 }
 
@@ -199,13 +196,9 @@ def _unique(view: Predictions, score: ProperScore, decimals: int | None, correct
     weight, seen = size / size.sum(), counts / size[:, None]
     base = (weight @ seen)[None, :]
     divergence = score.divergence(forecast, seen)
-    resolution = float(weight @ score.divergence(np.broadcast_to(base, seen.shape), seen))
-    result = MurphyDecomposition(
-        float(weight @ (divergence + score.entropy(seen))),
-        float(weight @ divergence),
-        resolution,
-        float(score.entropy(base)[0]),
-    )
+    from_base = score.divergence(np.broadcast_to(base, seen.shape), seen)
+    means = (float(weight @ x) for x in (divergence + score.entropy(seen), divergence, from_base))
+    result = MurphyDecomposition(*means, float(score.entropy(base)[0]))
     return _unbiased(result, view, score, size, seen[:, -1]) if correct else result
 
 
@@ -220,15 +213,11 @@ def _unbiased(
             "bias_correction needs at least two rows for each distinct forecast: round forecasts with decimals="
         )
         return terms._replace(reliability=nan, resolution=nan, uncertainty=nan)
-    factor = 2.0 * score.factor(2)
-    base = float(size @ rate) / total
+    factor, base = 2.0 * score.factor(2), float(size @ rate) / total
     within = factor * float(size @ (rate * (1.0 - rate) / (size - 1.0))) / total
     overall = factor * base * (1.0 - base) / (total - 1.0)
-    return terms._replace(
-        reliability=terms.reliability - within,
-        resolution=terms.resolution - within + overall,
-        uncertainty=terms.uncertainty + overall,
-    )
+    _, reliability, resolution, uncertainty = terms
+    return MurphyDecomposition(terms.score, reliability - within, resolution - within + overall, uncertainty + overall)
 
 
 def _bins(view: Predictions, score: ProperScore, binning: Any, **options: Any) -> BinnedDecomposition:

@@ -91,15 +91,14 @@ def small_multiples(
         far = name in marked
         draw_line(ax, look, data[name], look.gap if far else look.model, None)
         if axis.whole:
-            ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-            ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
+            for set_ticks in (ax.set_xticks, ax.set_yticks):
+                set_ticks([0, 0.5, 1], ["0", "0.5", "1"])
         title = f"{'▲ ' if far else ''}{for_figure(name, 30)}   ECE {number(data[name].ece)}"
         ax.set_title(title, fontsize=8, loc="left", color=look.ink, fontweight="bold" if far else "normal")
-        ax.tick_params(labelsize=7.5, labelbottom=place >= len(chosen) - columns, labelleft=place % columns == 0)
-        if place % columns == 0:
-            ax.set_ylabel("Frequency", fontsize=8)
-        if place >= len(chosen) - columns:
-            ax.set_xlabel("Prediction", fontsize=8)
+        first, last = place % columns == 0, place >= len(chosen) - columns
+        ax.tick_params(labelsize=7.5, labelbottom=last, labelleft=first)
+        ax.set_ylabel("Frequency" if first else "", fontsize=8)
+        ax.set_xlabel("Prediction" if last else "", fontsize=8)
     left = f", the {len(chosen)} worst of {len(data)}" if len(chosen) < len(data) else ""
     style.around(figure, look, f"Reliability by class{left}", _numbers(data, marked), caption=caption)
     return figure

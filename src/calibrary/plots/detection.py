@@ -185,10 +185,7 @@ def d_ece_map_data(matches: Any, *, features: Any = "location", n_bins: Any = No
                 break
             found = d_ece_map(matches, features=features, n_bins=coarser, min_count=min_count)
     known = np.where(found.n_kept > 0, found.map, np.nan)
-    return MapData(
-        found.features, found.edges, known, found.precision, found.mean_score, found.n, found.n_kept,
-        found.kept_share, min_count,
-    )  # fmt: skip
+    return MapData(**vars(found) | {"map": known}, min_count=min_count)
 
 
 @takes_old_keywords
@@ -200,6 +197,8 @@ def plot_d_ece_map(ax: Any, look: style.Look, data: MapData, *, counts: bool = F
     number of detections in every cell. Takes matches or the result of :func:`d_ece_map_data`. Returns the matplotlib
     Axes.
     """
+    from matplotlib.patches import Rectangle
+
     if data.n.ndim == 1:
         return _along(ax, look, data)
     if data.n.ndim != 2:
@@ -207,8 +206,9 @@ def plot_d_ece_map(ax: Any, look: style.Look, data: MapData, *, counts: bool = F
     x, y = data.edges
     shown = np.ma.masked_invalid(data.map).T
     mesh = ax.pcolormesh(x, y, shown, cmap="cividis", vmin=0, vmax=float(shown.max() or 1.0) if shown.count() else 1.0)
+    hatched = {"fill": False, "hatch": "////", "edgecolor": look.light, "lw": 0}
     for i, j in np.argwhere((data.n > 0) & (data.n_kept == 0)):
-        ax.add_patch(_hatched(look, x[i], y[j], x[i + 1] - x[i], y[j + 1] - y[j]))
+        ax.add_patch(Rectangle((x[i], y[j]), x[i + 1] - x[i], y[j + 1] - y[j], **hatched))
     if counts:
         _write_counts(ax, data)
     cells = np.argwhere(data.n > 0)
@@ -216,9 +216,8 @@ def plot_d_ece_map(ax: Any, look: style.Look, data: MapData, *, counts: bool = F
     tooltips(ax, middle[0][cells[:, 0]], middle[1][cells[:, 1]], lambda k: _cell_words(data, tuple(cells[k])))
     reach = 1.0 if data.features[-1] == "cy" else _reach(data)
     ax.set(xlim=(0, reach), ylim=(0, reach))
-    ax.set_xlabel(_AXES.get(data.features[-2], data.features[-2]))
-    ax.set_ylabel(_AXES.get(data.features[-1], data.features[-1]))
-    ax.set_aspect("equal")
+    across, up = (_AXES.get(name, name) for name in data.features[-2:])
+    ax.set(xlabel=across, ylabel=up, aspect="equal")
     if data.features[-1] == "cy":
         ax.invert_yaxis()
     color_bar(ax.figure.colorbar(mesh, ax=ax, shrink=0.75, pad=0.02), look, "D-ECE")
@@ -243,12 +242,6 @@ def _cell_words(data: MapData, at: tuple[int, ...]) -> str:
         f"{counted(data.n[at], 'detection')}: {found}\nmean confidence {percent(data.mean_score[at])}, "
         f"precision {percent(data.precision[at])}"
     )
-
-
-def _hatched(look: style.Look, x: float, y: float, w: float, h: float) -> Any:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((x, y), w, h, fill=False, hatch="////", edgecolor=look.light, lw=0)
 
 
 def _write_counts(ax: Any, data: MapData) -> None:

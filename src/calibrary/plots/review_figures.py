@@ -73,8 +73,7 @@ def tree_data(*, beyond: bool = False) -> TreeData:
 def _by_subfamily(entries: list[Entry]) -> dict[str, tuple[str, ...]]:
     """Ids by sub-family, in the order of the review's sections; what is newer than the review comes last."""
     names = (*subfamilies().values(), "newer than the review")
-    found = {name: tuple(e.id for e in entries if e.subfamily == name) for name in names}
-    return {name: ids for name, ids in found.items() if ids}
+    return {name: ids for name in names if (ids := tuple(e.id for e in entries if e.subfamily == name))}
 
 
 def _layout(data: TreeData) -> dict[str, dict[str, _Lines]]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.data.checks import Array
-from calibrary.data.predictions import Predictions
+from calibrary.data.predictions import Predictions, predictions
 from calibrary.diagnostics.reliability import set_coverage_curve
 from calibrary.lookup import catalogue
 from calibrary.plots import style
@@ -169,8 +169,6 @@ def set_coverage_data(
     y_true: Any, y_prob: Any = None, *, levels: Any = None, confidence_level: float = 0.95, **checked: Any
 ) -> SetCoverageData:
     """The data of the coverage diagram."""
-    from calibrary.data.predictions import predictions
-
     p = predictions(y_true, y_prob, **checked)
     curve = set_coverage_curve(p, levels=levels)
     low, high = clopper_pearson(curve.coverage, np.full(len(curve.level), p.total), confidence_level)

@@ -247,9 +247,10 @@ def _model(report: Report, anchor: str, several: bool, live: Markup | None) -> M
     tail = [s for s in report.sections if s.key == "provenance"]
     body = [s for s in report.sections if s.key != "provenance"]
     keys = {s.key for s in report.sections}
+    byline = [(element("b", f"{capital(name)}: "), said) for name, said in report.about.items() if said]
     parts = [
         element("h2" if several else "h1", report.title),
-        _byline(report),
+        element("p", each("span", byline), class_="byline") if byline else None,
         element("p", facts_words(report.facts), class_="facts") if report.facts else None,
         element("div", element("div", _answer(report)), _glance(report, anchor), class_="first"),
         _part(anchor, "numbers", "Key numbers", _short_list(report)),
@@ -266,17 +267,13 @@ def _model(report: Report, anchor: str, several: bool, live: Markup | None) -> M
     made: list[Markup | None] = [*(_section_body(s, anchor) for s in tail), _facts("Data", counts)]
     if not tail:  # the table of provenance contains the settings
         made.append(_facts("Settings", report.settings))
-    made.append(_skipped(report))
+    if skipped := report.evaluation.skipped:
+        why = _listed((", ".join(ids), why) for why, ids in shared.left_out(report.evaluation).items())
+        made.append(element("details", element("summary", f"Not computed ({len(skipped)}), and why"), why))
     if report.notes:
         made += [element("h3", "Notes"), element("ul", each("li", report.notes))]
     parts += [_part(anchor, "provenance", "Provenance", made)]
     return element("article", parts, id=anchor, class_="model", data_name=report.title)
-
-
-def _byline(report: Report) -> Markup | None:
-    """Who made the page, when and for what."""
-    facts = [(element("b", f"{capital(name)}: "), said) for name, said in report.about.items() if said]
-    return element("p", [element("span", one) for one in facts], class_="byline") if facts else None
 
 
 def _part(anchor: str, key: str, title: str, inside: object, shut: bool = False) -> Markup:
@@ -411,7 +408,7 @@ def _section_table(table: Table) -> Markup:
 
 def _long_table(head: Sequence[str], rows: Sequence[Sequence[str]], keys: Sequence[Sequence[Any]] = ()) -> Markup:
     """A sortable table; a long one with a search box of its own, scrolling within its frame."""
-    table = _scrolling(_table(head, rows, keys or rows, sortable=True), len(rows))
+    table = _scrolling(_table(head, rows, keys or rows), len(rows))
     if len(rows) <= _LONG:
         return table
     return element("div", _tools(f"search {len(rows)} rows", "search rows"), table, class_="filtered")
@@ -427,21 +424,20 @@ def _scrolling(table: Markup, n_rows: int = 0) -> Markup:
     return element("div", table, class_=kind, role="group", aria_label="table")
 
 
-def _table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], keys: Sequence[Sequence[Any]] = (), sortable: bool = False
-) -> Markup:
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], keys: Sequence[Sequence[Any]] = ()) -> Markup:
+    """A sortable table; numbers stand below each other."""
     numeric = [_numeric(column, k > 0) for k, column in enumerate(zip(*keys, strict=True))] or [False] * len(head)
-    kinds = [{"class_": "num"} if is_number else {} for is_number in numeric]
-    top = [
-        _sorting_head(h, **kind) if sortable else element("th", h, scope="col", **kind)
-        for h, kind in zip(head, kinds, strict=True)
-    ]
+    top = [_sorting_head(h, class_="num" if is_number else None) for h, is_number in zip(head, numeric, strict=True)]
     columns = [aligned(c) if is_number else c for c, is_number in zip(zip(*rows, strict=True), numeric, strict=True)]
-    body = [
-        element("tr", [_td(text, key, "class_" in kind) for text, key, kind in zip(row, own, kinds, strict=True)])
-        for row, own in zip(zip(*columns, strict=True), keys or rows, strict=True)
-    ]
-    return _grid(element("tr", top), body, "sortable" if sortable else None)
+    body = []
+    for row, own_keys in zip(zip(*columns, strict=True), keys or rows, strict=True):
+        cells = []
+        for text, key, is_number in zip(row, own_keys, numeric, strict=True):
+            # a date or an interval is not broken into two lines
+            kinds = ["num"] * is_number + ["whole"] * (len(text) <= _SHORT_TEXT)
+            cells.append(element("td", text, class_=" ".join(kinds) or None, data_key=_sort_key(key)))
+        body.append(element("tr", cells))
+    return _grid(element("tr", top), body, "sortable")
 
 
 def _grid(head: Markup, rows: Sequence[Markup], kind: str | None) -> Markup:
@@ -469,12 +465,6 @@ def aligned(texts: Sequence[str]) -> list[str]:
     after = [len(t.rstrip("%").partition(".")[2]) for t in texts]
     most = max(after, default=0)
     return [t + ("\u2008" if most and not k else "") + "\u2007" * (most - k) for t, k in zip(texts, after, strict=True)]
-
-
-def _td(text: str, key: Any, is_number: bool = False) -> Markup:
-    # a date or an interval is not broken into two lines
-    kinds = ["num"] * is_number + ["whole"] * (len(text) <= _SHORT_TEXT)
-    return element("td", text, class_=" ".join(kinds) or None, data_key=_sort_key(key))
 
 
 def _sort_key(key: Any) -> str | None:
@@ -542,13 +532,6 @@ def _about(id: str) -> Markup:
 
 def _listed(facts: Iterable[tuple[object, object]]) -> Markup:
     return element("dl", [(element("dt", name), element("dd", said)) for name, said in facts])
-
-
-def _skipped(report: Report) -> Markup | None:
-    if not report.evaluation.skipped:
-        return None
-    why = _listed((", ".join(ids), why) for why, ids in shared.left_out(report.evaluation).items())
-    return element("details", element("summary", f"Not computed ({len(report.evaluation.skipped)}), and why"), why)
 
 
 def _facts(title: str, facts: dict[str, Any]) -> Markup:

@@ -353,9 +353,12 @@ def _figures(parts: list[Part], metric: str, watch: TimeWatch | None, level: flo
     )
     figures = [Figure("Calibration by period", caption, partial(plot_periods, data, caption=False))]
     if watch is not None:
+        since = "" if watch.since is None else f"from {watch.since} on: "
+        evidence = f"{since}{watch.found.alternative.words}"
+        words = "no alarm" if watch.alarm is None else f"alarm at {watch.alarm}; {evidence}"
         path = MonitorData(
             np.append(0.0, watch.rows), np.append(0.0, watch.found.log_e), watch.found.alpha, watch.alarm_rows,
-            watch.found.pvalue, _alarm_words(watch), ("", *watch.last), watch.alarm or "",
+            watch.found.pvalue, words, ("", *watch.last), watch.alarm or "",
         )  # fmt: skip
         caption = (
             "Evidence against calibration (e-value) after each check, from the start or from any later check on. At "
@@ -363,13 +366,6 @@ def _figures(parts: list[Part], metric: str, watch: TimeWatch | None, level: flo
         )
         figures.append(Figure("Evidence over time", caption, partial(plot_monitor, path, caption=False)))
     return tuple(figures)
-
-
-def _alarm_words(watch: TimeWatch) -> str:
-    if watch.alarm is None:
-        return "no alarm"
-    since = "" if watch.since is None else f"from {watch.since} on: "
-    return f"alarm at {watch.alarm}; {since}{watch.found.alternative.words}"
 
 
 #: Its name in version 0.3.

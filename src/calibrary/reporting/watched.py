@@ -145,7 +145,10 @@ def _figure(segment: WatchedSegment, scale: _Scale) -> Markup:
     ratios = (
         [_line("rule", scale.ratio(r)) for r in (scale.reach, 1.0 / scale.reach)],
         one,
-        [_tick(r, scale.ratio(r)) for r in (scale.reach, 1.0, 1.0 / scale.reach)],
+        [
+            element("text", number(r)[:4].rstrip("0").rstrip("."), x=_LEFT - 4, y=scale.ratio(r) + 4, text_anchor="end")
+            for r in (scale.reach, 1.0, 1.0 / scale.reach)
+        ],
         [_edge(segment.days, end, scale) for end in ("low", "high")],
         [_ratio_of(day, scale) for day in segment.days],
     )
@@ -168,10 +171,6 @@ def _shade(segment: WatchedSegment, scale: _Scale) -> Markup | None:
 
 def _line(kind: str, y: float) -> Markup:
     return element("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y, class_=kind)
-
-
-def _tick(r: float, y: float) -> Markup:
-    return element("text", number(r)[:4].rstrip("0").rstrip("."), x=_LEFT - 4, y=y + 4, text_anchor="end")
 
 
 def _ratio_of(day: WatchedDay, scale: _Scale) -> list[Markup]:
