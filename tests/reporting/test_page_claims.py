@@ -21,7 +21,8 @@ from calibrary.evaluation import evaluate_data
 from calibrary.inference.overall.decision import decide
 from calibrary.language.planning import sampled_plan
 from calibrary.question import Question
-from calibrary.reporting.sections import Asked, Context, made
+from calibrary.reporting.sections import Context, made
+from calibrary.reporting.settings import ReportSettings
 from calibrary.validation.procedure import Tally
 from each import amount
 from paths import ROOT
@@ -52,8 +53,8 @@ def page(world, seed, n=600):
     data = cal.predictions(y, c).at_times(when)
     question = Question({"n_bins": N_BINS}, n_resamples=DRAWS, rng=0)
     table = evaluate_data(data, question, metrics=["ece"], intervals=True, tests=True, primary="ece")
-    asked = Asked(by={"site": site}, thresholds=[0.3, 0.5], time=when, primary="ece", decision=decide(data, question))
-    sections = made(Context(data, question, table, DRAWS, asked))
+    settings = ReportSettings(by={"site": site}, thresholds=[0.3, 0.5], time=when, primary="ece")
+    sections = made(Context(data, question, table, DRAWS, settings, decide(data, question)))
     parts = {f"site = {k}": site == k for k in (0, 1)} | {f"{k}": when == k for k in range(4)}
     told = {}
     for name, rows in parts.items():

@@ -30,7 +30,8 @@ from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain
 from calibrary.reporting import affected, decisions, help, parts, period, provenance
 from calibrary.reporting.figures import picture
-from calibrary.reporting.sections import OF_RESULTS, ORDER, SECTIONS, Asked, Context, made
+from calibrary.reporting.sections import OF_RESULTS, ORDER, SECTIONS, Context, made
+from calibrary.reporting.settings import ReportSettings
 from calibrary.reporting.together import overlay, shared_axis
 
 # -- data ------------------------------------------------------------------------------------------------
@@ -38,12 +39,13 @@ from calibrary.reporting.together import overlay, shared_axis
 
 def context(data, *, draws=49, metrics=("ece",), primary="ece", asked=None, **question):
     asked = {"primary": primary, **(asked or {})}
+    asked["about"] = {name: asked.pop(name) for name in ("source", "command") if name in asked}
     data = data.in_units(asked.get("units")).at_times(asked.get("time"))
     asks = Question(n_resamples=draws or 1, rng=0, **question)
     table = evaluate_data(
         data, asks, metrics=list(metrics), intervals=draws > 0, tests=draws > 0, primary=primary if draws else None
     )
-    return Context(data, asks, table, draws, Asked(**asked))
+    return Context(data, asks, table, draws, ReportSettings(**asked))
 
 
 def bent(n, slope=1.0, seed=0):

@@ -12,6 +12,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from types import FrameType
 from typing import Any
 
@@ -42,14 +43,8 @@ def main() -> None:
                 # some commands are run without importing the others: the app opens its page at once, and only its
                 # child processes need the other packages; the report is the command that is used most; and those of
                 # the catalogue compute nothing
-                if sys.argv[1:2] == ["app"]:
-                    from calibrary.cli.app_start import main as run
-                elif sys.argv[1:2] == ["report"]:
-                    from calibrary.cli.report import main as run
-                elif sys.argv[1:2] == ["explain"]:
-                    from calibrary.cli.catalogue import main as run
-                else:
-                    from calibrary.cli.main import main as run
+                alone = {"app": "app_start", "report": "report", "explain": "catalogue"}
+                run = import_module(f"calibrary.cli.{alone.get(''.join(sys.argv[1:2]), 'main')}").main
         except ModuleNotFoundError as error:
             print(f"calibrary: {error}", file=sys.stderr)
             raise SystemExit(2) from None

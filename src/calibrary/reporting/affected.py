@@ -57,7 +57,7 @@ N_BEST = 3
 @section("affected")
 def affected(context: Context) -> Section | None:
     """The segments of the columns in ``by``, and the worst segment among them and their intersections of two."""
-    by, metric = context.asked.by, context.primary
+    by, metric = context.settings.by, context.primary
     if by is None or metric is None:
         return None
     columns, test, reason = tested_segments(context)
@@ -110,14 +110,14 @@ def _remedy(
 def tested_segments(context: Context) -> tuple[dict[str, Levels], SegmentsTestResult | None, str]:
     """The columns as levels, the worst-segment test, and the reason if there is none; computed once for a page."""
     if "segment test" not in context.kept:
-        columns = levels_by_name(context.asked.by, context)
+        columns = levels_by_name(context.settings.by, context)
         context.kept["segment test"] = columns, *_worst(columns, context)
     return context.kept["segment test"]
 
 
 def miscalibrated_segments(context: Context) -> list[str]:
     """The segments that the worst-segment test shows to be miscalibrated, worst first, but not all rows together."""
-    if context.asked.by is None or not context.draws:
+    if context.settings.by is None or not context.draws:
         return []
     test = tested_segments(context)[1]
     return [] if test is None else list(_significant(test, alpha_of(context.question.confidence_level)))
@@ -403,7 +403,7 @@ def classes(context: Context) -> Section | None:
     """The expected and the observed share of each class; for a detector, confidence and precision by category."""
     data, apart = context.data, context.data.by_class()
     if apart is None:
-        rows, metric = class_rows(context.p, context.question, context.asked.decision), None
+        rows, metric = class_rows(context.p, context.question, context.decision), None
     else:
         rows, metric = category_rows(context, apart), context.primary
     if len(rows) < 2:

@@ -132,10 +132,8 @@ def composed(data: Data, settings: ReportSettings) -> Report:
     )  # fmt: skip
     decision = decide(data, question) if draws > 0 else None
     evaluation = one_truth(evaluation, decision, data, question)
-    asked = settings.asked(primary, decision)
-    if centres is not None:
-        asked = replace(asked, results=(*asked.results, centres))
-    context = Context(data, question, evaluation, draws, asked)
+    results = settings.sections if centres is None else (*settings.sections, centres)
+    context = Context(data, question, evaluation, draws, settings, decision, results)
     tolerance = tolerance_of(settings.tolerance, data)
     context.kept["miscalibrated"] = segments = miscalibrated_segments(context)
     page = page_verdict(data, question, evaluation, decision, tolerance, segments)

@@ -64,7 +64,7 @@ Decision = ThresholdDecision  # its name in 0.2, which pickles and imports may h
 @section("decisions")
 def decisions(context: Context) -> Section | None:
     """Net benefit and regret at every threshold in use, against acting on every row and on none."""
-    asked = context.asked.thresholds
+    asked = context.settings.thresholds
     if asked is None or not np.size(asked):
         return None
     thresholds, view = np.unique(checked_thresholds(asked)), context.view

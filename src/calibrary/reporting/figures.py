@@ -56,13 +56,8 @@ _MOST_DIAGRAMS = 36
 
 
 @functools.singledispatch
-def figures_of(data: Any, question: Question, evaluation: Evaluation, axis: Any = "auto") -> tuple[Figure, ...]:
-    """The figures for one kind of data, all of the view that the headline is about."""
-    raise TypeError(f"{type(data).__name__} has no figures")
-
-
-@figures_of.register
-def _(data: Predictions, question: Question, evaluation: Evaluation, axis: Any = "auto") -> tuple[Figure, ...]:
+def figures_of(data: Predictions, question: Question, evaluation: Evaluation, axis: Any = "auto") -> tuple[Figure, ...]:
+    """The figures of predictions, all of the view that the headline is about; those of a detector are others."""
     from calibrary import plots
     from calibrary.plots.axis import axis_of, direction
 

@@ -220,7 +220,7 @@ def recalibration(context: Context) -> Section:
     context = _at_prevalence(context)
     error = PageError.of(context)
     remedy, change = "", Sentence("")
-    if gain.advice is None and context.asked.prevalence is None:  # no map is shown to lower the score
+    if gain.advice is None and context.settings.prevalence is None:  # no map is shown to lower the score
         remedy, change = remedy_of(context, gain, main_defect(context))
     row = gain[gain.advice or remedy or gain.best.map]
     context.kept["after"] = (row.name, gain.cross_fitted[row.map])
@@ -251,9 +251,9 @@ def too_little(p: Predictions, weight_type: str = "frequency") -> str:
 
 def _at_prevalence(context: Context) -> Context:
     """The context with rows weighted to the class shares that the user stated, if any were."""
-    if context.asked.prevalence is None:
+    if context.settings.prevalence is None:
         return context
-    weighted = at_shares(context.p, context.asked.prevalence)
+    weighted = at_shares(context.p, context.settings.prevalence)
     return replace(context, data=weighted, question=context.question.changed(weight_type="importance"))
 
 
@@ -261,7 +261,11 @@ def _gain(context: Context) -> RecalibrationGain:
     question, size = context.question, context.p.n * (1 if context.p.binary else context.p.k)
     # one probability is fitted in a moment at any size
     folds = 10 if size <= _TEN_FOLDS or context.p.k == 2 else 5 if size <= _FIVE_FOLDS else 2
-    how: dict[str, Any] = {"weight_type": question.weight_type, "rng": question.rng, "shares": context.asked.prevalence}
+    how: dict[str, Any] = {
+        "weight_type": question.weight_type,
+        "rng": question.rng,
+        "shares": context.settings.prevalence,
+    }
     with collected_warnings():  # what is to be known stands in the notes of the gain
         return recalibration_gain(context.data, folds=folds, n_bins=question.options.get("n_bins", 15), **how)
 
@@ -288,7 +292,7 @@ class PageError:
             if row is not None and row.perfect == 0.0 and row.better == "lower" and not row.part:
                 question = context.question.of(catalogue[row.id].options)
                 found = cls(row.id, metric_words(row.id, row.name), question, row.value, row.expected_by_chance)
-                if context.asked.prevalence is None:
+                if context.settings.prevalence is None:
                     return found
                 return replace(found, value=found.read(context.data), expected_by_chance=None)  # of weighted rows
         return None
@@ -349,9 +353,9 @@ def advice(gain: RecalibrationGain, row: MapGain, errors: ErrorBeforeAfter) -> S
 
 def _what_helps(context: Context, gain: RecalibrationGain, row: MapGain, errors: ErrorBeforeAfter) -> Sentence:
     """The advice, with its effect in the user's units; where no map is worth it, what is wrong."""
-    said, decision = advice(gain, row, errors), context.asked.decision
+    said, decision = advice(gain, row, errors), context.decision
     segments: list[str] = context.kept.get("miscalibrated", [])
-    if decision is None or context.asked.prevalence is not None:
+    if decision is None or context.settings.prevalence is not None:
         return said
     wrong = Sentence(f"What is wrong is in {segments[0]}." if segments and not decision.rejected else "")
     if gain.advice is None and (wrong or decision.rejected):
@@ -365,10 +369,10 @@ def _notes(context: Context, gain: RecalibrationGain) -> list[str]:
     notes = [f"Cross-validation with {gain.n_folds} folds: {_JUDGED[context.data.noun]}.", *gain.notes]
     if gain.advice is not None:
         notes.insert(1, "Fit the map on data that you do not test on.")
-    if context.asked.prevalence is not None:
+    if context.settings.prevalence is not None:
         from calibrary.shift.shares import share_words
 
-        stated = shares_of(context.asked.prevalence, context.p.k, "prevalence")
+        stated = shares_of(context.settings.prevalence, context.p.k, "prevalence")
         notes.append(
             f"Judged in a population with {share_words(context.p.classes, stated)}: rows are weighted by their class, "
             "as if nothing but the shares of the classes differed (label shift)."
@@ -410,7 +414,7 @@ def _figure(
     from calibrary.plots.reliability import BINS
 
     level = context.question.confidence_level
-    seen: dict[str, Any] = {"lens": context.headline_view[1], "r": context.question.r, "axis": context.asked.axis}
+    seen: dict[str, Any] = {"lens": context.headline_view[1], "r": context.question.r, "axis": context.settings.axis}
     data = recalibration_data(gain, map=row.map, confidence_level=level, **seen)
     data = replace(data, sentence=said, lens=context.data.own_view or data.lens)
     if errors.metric:

@@ -218,7 +218,7 @@ class Live:
 def live_of(context: Context) -> Live | None:
     """The data of the page's own figures; None where rows are shares or sums, of which cells say too little."""
     view, lens = context.headline_view
-    if view.fractional or context.p.fractional or not context.p.exchangeable or context.asked.sampled:
+    if view.fractional or context.p.fractional or not context.p.exchangeable or context.settings.result("sampled"):
         return None
     from calibrary.plots.axis import axis_names, axis_of  # with what draws, which a table does not need
 
@@ -227,7 +227,7 @@ def live_of(context: Context) -> Live | None:
     usual = 10 if named == "detections" else 15  # as in the still figures
     own_bins, own_binning = options.get("n_bins", usual), options.get("binning", "width")
     most = min(max(BINS_OF_ALL, own_bins if isinstance(own_bins, int) else 0), MOST)
-    axis = "log odds" if axis_of(view, context.asked.axis).kind == "log odds" else "probability"
+    axis = "log odds" if axis_of(view, context.settings.axis).kind == "log odds" else "probability"
     first = Live(
         (cells_of(view, most, importance=_importance(context)),),
         # not the detection ECE of the table, which leaves out bins of few detections
@@ -328,7 +328,7 @@ def _parts(context: Context) -> Iterator[tuple[str, str, Predictions]]:
 
 def _thresholds(context: Context) -> ThresholdCurve | None:
     """The decision data of two classes, for any thresholds that were given; None for other data."""
-    asked = context.asked.thresholds
+    asked = context.settings.thresholds
     if context.headline_view[1] != "binary" or context.data.own_view is not None:
         return None
     named = [(_named(name), view) for kind, name, view in _parts(context) if kind == "segment"]

@@ -42,7 +42,7 @@ def digest_words(facts: Mapping[str, Any], noun: str) -> str:
 
 
 def _input(context: Context) -> dict[str, Any]:
-    given = source_of(context.asked.source)
+    given = source_of(context.settings.about.get("source"))
     p = context.p
     dropped = dict(given.get("dropped") or {})
     if p.n_input > p.n:
@@ -101,8 +101,8 @@ def digest(data: Data) -> str:
 def _looking(context: Context) -> dict[str, Any]:
     question, p = context.question, context.p
     facts: dict[str, Any] = {"lens of the headline and the figures": context.headline_view[1], **context.data.making}
-    asked = context.asked
-    columns = (asked.source.get("columns") if isinstance(asked.source, Mapping) else None) or {}
+    asked, source = context.settings, context.settings.about.get("source")
+    columns = (source.get("columns") if isinstance(source, Mapping) else None) or {}
     primary = context.primary
     facts["primary metric"] = None if primary is None else primary.id
     facts["options"] = {name: _word(value) for name, value in question.options.items()} or None
@@ -147,7 +147,7 @@ def versions() -> dict[str, str]:
 
 
 def _made(context: Context) -> dict[str, Any]:
-    question, command = context.question, context.asked.command
+    question, command = context.question, context.settings.about.get("command")
     return {
         "seed": question.rng,
         "draws": context.draws,

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from os import PathLike
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from calibrary.base.once import once
 from calibrary.data import Data
@@ -17,7 +16,11 @@ from calibrary.data.predictions import Predictions
 from calibrary.evaluation import Evaluation, Row
 from calibrary.inference.draw.look import headline_view
 from calibrary.inference.overall.decision import Decision
+from calibrary.lookup import catalogue
 from calibrary.question import Question
+
+if TYPE_CHECKING:
+    from calibrary.reporting.settings import ReportSettings
 
 #: The order on the page, whatever the order of registration.
 ORDER = (
@@ -84,46 +87,11 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The inputs of single sections.
-
-    Attributes
-    ----------
-    by : columns by name that split the rows (or images)
-    thresholds : probabilities above which someone acts
-    units, time : what belongs together and when it was, as they were given; the data carry both
-    source : where the rows came from: a path, or a mapping (:func:`calibrary.reporting.provenance.source_of`)
-    command : how the report was asked for: a line, or its words
-    primary : the metric of the headline, where the table does not mark it
-    decision : what was decided; None where nothing is resampled
-    prevalence : shares of the classes for which it is judged what would help; None: those of the rows
-    results : results with a section of their own (:data:`RESULTS`)
-    axis : of the reliability diagrams
-    """
-
-    by: Any = None
-    thresholds: Any = None
-    units: Any = None
-    time: Any = None
-    source: str | PathLike[str] | Mapping[str, Any] | None = None
-    command: str | Sequence[str] | None = None
-    primary: str = "ece"
-    decision: Decision | None = None
-    prevalence: Any = None
-    results: Sequence[Any] = ()
-    axis: Any = "auto"
-
-    @property
-    def sampled(self) -> bool:
-        """Whether the page is about sampled answers."""
-        return any(type(result).__name__ == "SampledResult" for result in self.results)
-
-
-@dataclass(frozen=True)
 class Context:
-    """The inputs of all sections: the data, the settings of the page, its table, and the inputs of single sections.
+    """The inputs of all sections: the data, the question that headline and table share, the table, and the settings.
 
-    ``draws`` is 0 when nothing is resampled. In ``kept`` a section leaves what the figures that a reader can change
+    ``draws`` is 0 when nothing is resampled; then nothing is decided either. ``results`` have a section of their own
+    (:data:`RESULTS`). In ``kept`` a section leaves what the figures that a reader can change
     show as well: the probabilities after recalibration, the rows of the segments, the order of the classes.
     """
 
@@ -131,7 +99,9 @@ class Context:
     question: Question
     evaluation: Evaluation
     draws: int
-    asked: Asked = Asked()
+    settings: ReportSettings
+    decision: Decision | None = None
+    results: Sequence[Any] = ()
     kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @once
@@ -153,7 +123,7 @@ class Context:
     def primary(self) -> Row | None:
         """The row of the headline's metric; None if there is none."""
         marked = [row for row in self.evaluation.rows if row.primary]
-        named = [row for row in self.evaluation.rows if row.id == self.asked.primary]
+        named = [row for row in self.evaluation.rows if row.id == catalogue[self.settings.primary].key]
         return next(iter([*marked, *named]), None)
 
 
@@ -183,7 +153,7 @@ def made(context: Context) -> tuple[Section, ...]:
         if key in SECTIONS:
             one = SECTIONS[key](context)
             found += [] if one is None else [one]
-        ours = [result for result in context.asked.results if RESULTS[type(result).__name__][0] == key]
+        ours = [result for result in context.results if RESULTS[type(result).__name__][0] == key]
         for number, result in enumerate(ours, 1):
             one = OF_RESULTS[key](result)
             found.append(one if number == 1 else replace(one, key=f"{key}-{number}"))

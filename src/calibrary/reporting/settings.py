@@ -13,11 +13,10 @@ from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, su
 from calibrary.base.text import in_sentence
 from calibrary.data.asked import check_asked
 from calibrary.data.checks import as_array
-from calibrary.inference.overall.decision import Decision
 from calibrary.lookup import catalogue
 from calibrary.options import checked, documented, fields_of_settings, settings
 from calibrary.question import Question
-from calibrary.reporting.sections import RESULTS, Asked
+from calibrary.reporting.sections import RESULTS
 
 #: Draws of a report of every metric: enough for p = 0.01, also two-sided and whatever the data.
 DRAWS = 199
@@ -148,12 +147,6 @@ class ReportSettings(fields_of_settings()):  # type: ignore[misc]
             weight_type=self.weight_type, confidence_level=self.confidence_level, n_resamples=self.draws or 1,
             rng=self.rng, workers=self.workers,
         )  # fmt: skip
-
-    def asked(self, primary: str, decision: Decision | None) -> Asked:
-        """The inputs of single sections."""
-        columns = self.by, self.thresholds, self.units, self.time
-        told = self.about.get("source"), self.about.get("command")
-        return Asked(*columns, *told, primary, decision, self.prevalence, self.sections, self.axis)
 
 
 def _about(given: Any) -> dict[str, Any]:

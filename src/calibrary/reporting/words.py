@@ -210,7 +210,7 @@ def _main_defect(decision: Decision, way: Defect, spread: Defect | None, worst: 
 
 def main_defect(context: Context) -> str:
     """The defect that the headline of a page names; empty if nothing is rejected."""
-    decision, alpha = context.asked.decision, alpha_of(context.question.confidence_level)
+    decision, alpha = context.decision, alpha_of(context.question.confidence_level)
     if decision is None or not decision.rejected:
         return ""
     look, table = _look(context.data, context.question), context.evaluation
