@@ -849,8 +849,10 @@ def test_too_little_for_decisions_is_said(data, why):
 
 
 def test_thresholds_outside_0_and_1_are_refused_and_none_asks_for_nothing():
+    with pytest.raises(ValueError, match=r"thresholds\[0\]=1\.5"):
+        context(cal.predictions(*bent(60)), draws=0, asked={"thresholds": [1.5]})
     with pytest.raises(ValueError, match=r"thresholds holds 1\.5"):
-        decisions.decisions(context(cal.predictions(*bent(60)), draws=0, asked={"thresholds": [1.5]}))
+        cal.decision_curve(*bent(60), thresholds=[1.5])
     assert decisions.decisions(context(cal.predictions(*bent(60)), draws=0)) is None
 
 

@@ -261,13 +261,10 @@ def _gain(context: Context) -> RecalibrationGain:
     question, size = context.question, context.p.n * (1 if context.p.binary else context.p.k)
     # one probability is fitted in a moment at any size
     folds = 10 if size <= _TEN_FOLDS or context.p.k == 2 else 5 if size <= _FIVE_FOLDS else 2
-    how: dict[str, Any] = {
-        "weight_type": question.weight_type,
-        "rng": question.rng,
-        "shares": context.settings.prevalence,
-    }
+    how: dict[str, Any] = {"weight_type": question.weight_type, "rng": question.rng, "folds": folds}
+    how["n_bins"] = question.options.get("n_bins", 15)
     with collected_warnings():  # what is to be known stands in the notes of the gain
-        return recalibration_gain(context.data, folds=folds, n_bins=question.options.get("n_bins", 15), **how)
+        return recalibration_gain(context.data, shares=context.settings.prevalence, **how)
 
 
 # -- the page's own error before and after --------------------------------------------------------------
