@@ -197,8 +197,8 @@ def _unique(view: Predictions, score: ProperScore, decimals: int | None, correct
     base = (weight @ seen)[None, :]
     divergence = score.divergence(forecast, seen)
     from_base = score.divergence(np.broadcast_to(base, seen.shape), seen)
-    means = (float(weight @ x) for x in (divergence + score.entropy(seen), divergence, from_base))
-    result = MurphyDecomposition(*means, float(score.entropy(base)[0]))
+    means = [float(weight @ x) for x in (divergence + score.entropy(seen), divergence, from_base)]
+    result = MurphyDecomposition(*means, *score.entropy(base).tolist())
     return _unbiased(result, view, score, size, seen[:, -1]) if correct else result
 
 

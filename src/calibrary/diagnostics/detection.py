@@ -94,9 +94,10 @@ def d_ece_map(
         np.divide(per_cell(v), n, out=np.full(size, np.nan), where=n > 0.0)
         for v in (cells.gap * kept, cells.score, cells.value)
     ]
-    arrays = (plane.reshape(inner) for plane in (planes[0], n, n_kept, *planes[1:]))
+    found: list[Any] = [plane.reshape(inner) for plane in (planes[0], n, n_kept, *planes[1:])]
     share = float(n_kept.sum() / n.sum()) if len(matches) else float("nan")
-    return DetectionMap(*arrays, share, feature_names(features), tuple(np.arange(b + 1) / b for b in inner))
+    found += [share, feature_names(features), tuple(np.arange(b + 1) / b for b in inner)]
+    return DetectionMap(*found)
 
 
 @dataclass(frozen=True)

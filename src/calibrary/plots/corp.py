@@ -154,14 +154,13 @@ def plot_corp(ax: Any, look: style.Look, data: CorpData, *, diagram: str = "reli
 
 
 def _about(data: CorpData) -> str:
-    if data.band == "consistency":
-        return "Outside the grey band the deviation is larger than expected by chance."
-    if data.band == "honest":
-        return (
-            f"The band contains the whole true curve with {data.level:.0%} confidence, if the curve is increasing; "
-            "where the diagonal lies outside the band, predictions are miscalibrated."
-        )
-    return "The band shows the uncertainty of the fit." if data.band else "Thick where the fit is constant."
+    whole = (
+        f"The band contains the whole true curve with {data.level:.0%} confidence, if the curve is increasing; "
+        "where the diagonal lies outside the band, predictions are miscalibrated."
+    )
+    by_chance = "Outside the grey band the deviation is larger than expected by chance."
+    named = {"consistency": by_chance, "honest": whole, "confidence": "The band shows the uncertainty of the fit."}
+    return named.get(str(data.band), "Thick where the fit is constant.")
 
 
 def _band_name(data: CorpData) -> str:

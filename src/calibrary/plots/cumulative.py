@@ -48,12 +48,9 @@ def cumulative_data(y_true: Any, y_prob: Any = None, *, lens: Any = "auto", **ch
     d = cumulative_difference(view, lens="binary", weight_type=weight_type)
     # without any spread (c all 0 or 1) the smallest deviation is impossible under calibration
     scale = d.sigma if d.sigma > 0 else np.finfo(float).tiny
-    return CumulativeData(
-        d.abscissa, d.score, d.value, d.sigma_g,
-        d.ks, d.kuiper,
-        float(brownian_abs_max_sf(min(d.ks / scale, 1e3))), float(brownian_range_sf(min(d.kuiper / scale, 1e3))),
-        view.total, name,
-    )  # fmt: skip
+    laws = ((brownian_abs_max_sf, d.ks), (brownian_range_sf, d.kuiper))
+    ks, kuiper = (float(law(min(value / scale, 1e3))) for law, value in laws)
+    return CumulativeData(d.abscissa, d.score, d.value, d.sigma_g, d.ks, d.kuiper, ks, kuiper, view.total, name)
 
 
 def _several(ax: Any, look: style.Look, models: dict[str, CumulativeData]) -> Said:

@@ -206,7 +206,7 @@ def plot_d_ece_map(ax: Any, look: style.Look, data: MapData, *, counts: bool = F
     x, y = data.edges
     shown = np.ma.masked_invalid(data.map).T
     mesh = ax.pcolormesh(x, y, shown, cmap="cividis", vmin=0, vmax=float(shown.max() or 1.0) if shown.count() else 1.0)
-    hatched = {"fill": False, "hatch": "////", "edgecolor": look.light, "lw": 0}
+    hatched: dict[str, Any] = {"fill": False, "hatch": "////", "edgecolor": look.light, "lw": 0}
     for i, j in np.argwhere((data.n > 0) & (data.n_kept == 0)):
         ax.add_patch(Rectangle((x[i], y[j]), x[i + 1] - x[i], y[j + 1] - y[j], **hatched))
     if counts:

@@ -50,10 +50,7 @@ def monitor_data(
     y_true: Any, y_prob: Any = None, *, batch: int = 100, alpha: float = 0.05, **checked: Any
 ) -> MonitorData:
     """The path of a monitor; or of a new one that is updated with these predictions, ``batch`` rows at a time."""
-    if isinstance(y_true, CalibrationMonitor):
-        monitor = y_true
-    else:
-        monitor = fed(y_true, y_prob, batch, alpha, checked)
+    monitor = y_true if isinstance(y_true, CalibrationMonitor) else fed(y_true, y_prob, batch, alpha, checked)
     n, log_e = monitor.path
     return MonitorData(n, log_e, monitor.alpha, monitor.alarm_at, monitor.pvalue, monitor.words)
 

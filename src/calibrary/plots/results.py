@@ -244,14 +244,9 @@ class DotData(FigureData):
 
 def dot_data(evaluation: Any, *, most: int = 30) -> DotData:
     """The rows of an :class:`calibrary.Evaluation` that are errors on one scale: 0 is perfect, about 1 the worst."""
-    errors = [
-        r
-        for r in evaluation.rows
-        if r.perfect == 0 and r.better == "lower" and np.isfinite(r.value)
-        # fitted curves have no upper end because they may overshoot, yet they are errors of a probability
-        if r.range[0] >= -1 and (r.range[1] <= 2 or r.family == "curve")
-    ]
-    rows = errors[:most]
+    errors = (r for r in evaluation.rows if r.perfect == 0 and r.better == "lower" and np.isfinite(r.value))
+    # fitted curves have no upper end because they may overshoot, yet they are errors of a probability
+    rows = [r for r in errors if r.range[0] >= -1 and (r.range[1] <= 2 or r.family == "curve")][:most]
     if not rows:
         raise RefusedError("no metric of this evaluation has 0 as its perfect value and a range near [0, 1]")
 

@@ -227,7 +227,8 @@ def plot_pooled_curve(ax: Any, look: style.Look, found: Pooled) -> Said:
         ((curve.low, curve.high), look.model, 0.3, "the mean"),
     ):
         known = np.isfinite(ends_[0])
-        style.band(ax, *(np.asarray(x)[known] for x in (curve.grid, *ends_)), color, alpha, f"{level} band of {of}")
+        x, low, high = (np.asarray(line)[known] for line in (curve.grid, *ends_))
+        style.band(ax, x, low, high, color, alpha, f"{level} band of {of}")
     ax.plot(curve.grid, curve.value, color=look.model, lw=1.8, zorder=4, label="mean over centres")
     ax.set(xlim=(0, 1), ylim=(0, 1))
     for at in np.arange(0.05, 1.0, 0.1):

@@ -198,17 +198,13 @@ def _figure(context: Context, thresholds: Array) -> Figure:
         "regret of acting on the given instead of recalibrated probabilities, with the map fitted and judged on the "
         f"same rows{chance}."
     )
+    share = float(view.mean(view.y))
+    axis = "logit" if min(share, 1.0 - share) < 0.05 else "linear"  # thresholds of rare events lie close to 0
     draw = partial(
-        plot_decision, view, thresholds=thresholds, n_resamples=draws, lens="binary", axis=_axis(view), caption=False,
+        plot_decision, view, thresholds=thresholds, n_resamples=draws, lens="binary", axis=axis, caption=False,
         confidence_level=context.question.confidence_level,
     )  # fmt: skip
     return Figure("Decision curve", caption, draw)
-
-
-def _axis(view: Predictions) -> str:
-    """Thresholds of rare events lie close to 0: in log odds they have room."""
-    share = float(view.mean(view.y))
-    return "logit" if min(share, 1.0 - share) < 0.05 else "linear"
 
 
 # -- acting on rows at or above a threshold, for each threshold of a page -----------------------------------
@@ -293,13 +289,11 @@ def threshold_curve(
     t = np.unique([*GRID, *given])
     events = float(view.mean(view.y))
     first = given[0] if given else events
-    rounded = _round(events), _round(view.total), _round(float(ndtri(0.5 + level / 2.0)))
-    recalibrated: tuple[Acting | None, str] = (
-        (None, "") if after is None else (_acting(after[1], t, weight_type), after[0])
-    )
+    share, n, z = map(_round, (events, view.total, float(ndtri(0.5 + level / 2.0))))
+    name, mapped = ("", None) if after is None else (after[0], _acting(after[1], t, weight_type))
     parts = tuple(_in_segment(name, part, t) for name, part in segments[:_MOST_SEGMENTS])
     acting, start = _acting(view, t, weight_type), int(np.abs(t - first).argmin())
-    return ThresholdCurve(tuple(t.tolist()), start, *rounded, acting, *recalibrated, parts)
+    return ThresholdCurve(tuple(t.tolist()), start, share, n, z, acting, mapped, name, parts)
 
 
 def _acting(view: Predictions, thresholds: Array, weight_type: str) -> Acting:

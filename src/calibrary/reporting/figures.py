@@ -56,7 +56,7 @@ _MOST_DIAGRAMS = 36
 
 
 @functools.singledispatch
-def figures_of(data: Predictions, question: Question, evaluation: Evaluation, axis: Any = "auto") -> tuple[Figure, ...]:
+def figures_of(data: Any, question: Question, evaluation: Evaluation, axis: Any = "auto") -> tuple[Figure, ...]:
     """The figures of predictions, all of the view that the headline is about; those of a detector are others."""
     from calibrary import plots
     from calibrary.plots.axis import axis_of, direction

@@ -202,12 +202,9 @@ class Live:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, from which the same figures are made again."""
         facts = {name: value for name, value in vars(self).items() if name not in ("views", "shown", "thresholds")}
-        return {
-            "views": [v.to_dict() for v in self.views],
-            **facts,
-            "shown": None if self.shown is None else dict(vars(self.shown)),
-            "thresholds": None if self.thresholds is None else self.thresholds.to_dict(),
-        }
+        shown = None if self.shown is None else dict(vars(self.shown))
+        thresholds = None if self.thresholds is None else self.thresholds.to_dict()
+        return {"views": [v.to_dict() for v in self.views], **facts, "shown": shown, "thresholds": thresholds}
 
     @property
     def text(self) -> str:
@@ -250,11 +247,8 @@ def live_of(context: Context) -> Live | None:
 
 def _note(context: Context) -> str:
     """A caution if rows belong to units, because the cells ignore units."""
-    if context.data.in_groups or context.data.one_by_one().units is not None:
-        return (
-            f"The {context.data.nouns} are assumed to be independent here; those of the same unit vary more by chance."
-        )
-    return ""
+    said = f"The {context.data.nouns} are assumed to be independent here; those of the same unit vary more by chance."
+    return said if context.data.in_groups or context.data.one_by_one().units is not None else ""
 
 
 def _importance(context: Context) -> bool:

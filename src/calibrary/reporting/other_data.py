@@ -135,12 +135,12 @@ def _members(found: Any) -> Table:
 
 def _plain(found: Any) -> dict[str, Any]:
     """The numbers of the five questions about an ensemble."""
-    names = ("mean", "members", "mixture", "spread", "decomposition")
-    each = {name: getattr(found, name) for name in names}
-    return {
-        name: {"estimate": x.value, "low": x.low, "high": x.high, "pvalue": x.pvalue, "sentence": str(x.sentence)}
-        for name, x in each.items()
-    }
+    saved = {}
+    for name in ("mean", "members", "mixture", "spread", "decomposition"):
+        x = getattr(found, name)
+        ends_ = {"estimate": x.value, "low": x.low, "high": x.high, "pvalue": x.pvalue}
+        saved[name] = {**ends_, "sentence": str(x.sentence)}
+    return saved
 
 
 @section("outside")

@@ -346,7 +346,8 @@ def _figures(parts: list[Part], metric: str, watch: TimeWatch | None, level: flo
 
     names, clear = tuple(p.name for p in parts), np.array([p.clear for p in parts])
     columns = np.array([(p.n, p.value, p.low, p.high, p.expected_by_chance, p.null_high) for p in parts]).T
-    data = PeriodsData(names, *columns, clear, metric, level)
+    found: list[Any] = [names, *columns, clear, metric, level]
+    data = PeriodsData(*found)
     caption = (
         f"The {metric} of every period. Line: {percent(level)} interval for the true value; an estimate that is biased "
         "upwards may lie above it. Grey: the range of 95% of calibrated models, with their mean."

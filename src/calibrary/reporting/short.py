@@ -194,14 +194,12 @@ def _in_the_large(data: Data, question: Question, decision: Decision | None) -> 
 def _area(p: Predictions, question: Question, evaluation: Evaluation) -> KeyNumber | None:
     """The area under the ROC curve, from the table if it has it (two classes)."""
     facts: dict[str, Any] = {"useless": 0.5, "meaning": "how well predictions rank; does not measure calibration"}
+    facts["name"] = "area under the ROC curve" + ("" if p.k == 2 else ", mean of classes against the rest")
     row = next((r for r in evaluation.rows if r.id == "auroc" and p.k == 2), None)
     if row is not None and math.isfinite(row.value):
-        return KeyNumber.from_estimate(row, id=row.id, name="area under the ROC curve", **facts)
+        return KeyNumber.from_estimate(row, id=row.id, **facts)
     area = discrimination(p, question.confidence_level)
-    if area is None:
-        return None
-    name = "area under the ROC curve" if p.k == 2 else "area under the ROC curve, mean of classes against the rest"
-    return KeyNumber.from_estimate(area, id="auc", name=name, **facts)
+    return None if area is None else KeyNumber.from_estimate(area, id="auc", **facts)
 
 
 def _candidates(data: Data, p: Predictions, evaluation: Evaluation, primary: str) -> Iterator[str]:
@@ -326,8 +324,7 @@ def picture_of(k: KeyNumber) -> Markup | None:
     said += f"here {number(k.value)}"
     parts = [_level("track", "2", f"{_WIDTH - 2:g}"), _band(k, line), *_ticks(line)]
     if k.low is not None and k.high is not None and math.isfinite(k.low) and math.isfinite(k.high):
-        x = sorted((line.at(k.low), line.at(k.high)))
-        parts.append(_level("interval", f"{x[0]:.1f}", f"{x[1]:.1f}"))
+        parts.append(_level("interval", *(f"{x:.1f}" for x in sorted((line.at(k.low), line.at(k.high))))))
     x0 = line.at(k.value)
     if line.outside(k.value):
         tip = 5.0 if x0 > _WIDTH / 2 else -5.0
@@ -366,6 +363,6 @@ def _ticks(line: Scale) -> list[Markup]:
         starts[0] = min(starts[0], starts[1] - wide[0] - _LETTER)
     found = []
     for (x, text), start in zip(marks, starts, strict=True):
-        found.append(element("line", class_="tick", x1=f"{x:.1f}", x2=f"{x:.1f}", y1="3", y2="17"))
-        found.append(element("text", text, x=f"{start:.1f}", y="27"))
+        tick = element("line", class_="tick", x1=f"{x:.1f}", x2=f"{x:.1f}", y1="3", y2="17")
+        found += [tick, element("text", text, x=f"{start:.1f}", y="27")]
     return found

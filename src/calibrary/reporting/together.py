@@ -106,13 +106,10 @@ def plain_cells(reports: Sequence[Report], comparisons: Comparisons) -> tuple[li
     head = ["model", *(f"{name} ({id})" for id, name in heads(reports))]
     rows = []
     for name, report in zip(short_names(reports), reports, strict=True):
-        shown = [
-            c.text
-            + (f" ({c.interval})" if c.interval else "")
-            + (f"; difference {c.difference}" if c.difference else "")
-            for c in cells(report, reports, comparisons)
-        ]
-        rows.append([name, *shown])
+        rows.append([name])
+        for c in cells(report, reports, comparisons):
+            interval = f" ({c.interval})" if c.interval else ""
+            rows[-1].append(c.text + interval + (f"; difference {c.difference}" if c.difference else ""))
     return head, rows
 
 
@@ -189,11 +186,9 @@ def _line(i: int, name: str, report: Report, axis: Axis) -> Markup:
     """A curve with gaps where there are no predictions."""
     path, pen = "", "M"
     for x, y in report.curve:
-        if y is None:
-            pen = "M"
-        else:
+        if y is not None:
             path += f"{pen}{_x(float(axis.place(x))):.1f} {_y(float(axis.place(y))):.1f}"
-            pen = "L"
+        pen = "M" if y is None else "L"
     drawn = (element("path", class_="catch", d=path), element("path", **_stroke(i), d=path))
     return element("g", drawn, class_="tip curve", data_tip=name, data_curve=f"m{i}")
 
