@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from calibrary.base.once import once
 from calibrary.data import Data
@@ -18,26 +18,13 @@ from calibrary.inference.draw.look import headline_view
 from calibrary.inference.overall.decision import Decision
 from calibrary.lookup import catalogue
 from calibrary.question import Question
-
-if TYPE_CHECKING:
-    from calibrary.reporting.settings import ReportSettings
+from calibrary.reporting.settings import RESULTS, ReportSettings
 
 #: The order on the page, whatever the order of registration.
 ORDER = (
     "sampled", "judge", "ensemble", "outside", "target", "shift", "validation", "help", "affected", "centres",
     "classes", "time", "decisions", "precision", "provenance",
 )  # fmt: skip
-#: Classes of results that make a section of their own: its key, and the verb that returns such a result.
-RESULTS = {
-    "SampledResult": ("sampled", "sampled_answers"),
-    "JudgedResult": ("judge", "judged"),
-    "EnsembleResult": ("ensemble", "ensemble"),
-    "OutsideResult": ("outside", "outside_rows"),
-    "ShiftResult": ("target", "under_shift"),
-    "ShiftCurve": ("shift", "shift_curve"),
-    "Validation": ("validation", "validate"),
-    "Pooled": ("centres", "pooled"),
-}
 
 
 @dataclass(frozen=True)

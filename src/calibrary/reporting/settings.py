@@ -16,13 +16,23 @@ from calibrary.data.checks import as_array
 from calibrary.lookup import catalogue
 from calibrary.options import checked, documented, fields_of_settings, settings
 from calibrary.question import Question
-from calibrary.reporting.sections import RESULTS
 
 #: Draws of a report of every metric: enough for p = 0.01, also two-sided and whatever the data.
 DRAWS = 199
 
 #: The entries of ``about``.
 _ABOUT = ("title", "purpose", "author", "date", "notes", "source", "command")
+#: Classes of results that make a section of their own: its key, and the verb that returns such a result.
+RESULTS = {
+    "SampledResult": ("sampled", "sampled_answers"),
+    "JudgedResult": ("judge", "judged"),
+    "EnsembleResult": ("ensemble", "ensemble"),
+    "OutsideResult": ("outside", "outside_rows"),
+    "ShiftResult": ("target", "under_shift"),
+    "ShiftCurve": ("shift", "shift_curve"),
+    "Validation": ("validation", "validate"),
+    "Pooled": ("centres", "pooled"),
+}
 #: Keywords of 0.3, each with what is passed today.
 _OLD = {
     "groups": "by={'group': ...}",
