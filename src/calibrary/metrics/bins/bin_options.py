@@ -12,30 +12,10 @@ from calibrary.base.errors import one_of
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.grouping import Grouping, Groups, group, norm_order, power_mean
-from calibrary.metrics.machinery.declare import Common, Options
+from calibrary.metrics.machinery.declare import SHARED_TEXTS, Common, Options
 
 BINNING = Options(
-    """\
-binning : "width", "mass", "area", "points", "unique", "sweep", a list of edges or a grouping object
-    How confidences are put in bins: bins of equal width, of equal mass, of equal width x mass, of ``points_per_bin``
-    rows each, one bin per distinct confidence, the largest number of bins whose mean labels rise with confidence, bins
-    between your own edges (``[0, 0.1, 0.5, 1]``), or an object of :mod:`calibrary.grouping`.
-n_bins : int or "auto"
-    Number of bins; empty bins are counted. "auto" is the number with about ten expected events and ten expected
-    non-events per bin, from 2 to 15 (:func:`calibrary.grouping.automatic_bins`), after the rule of a minimum expected
-    frequency in chi-squared tests (Cochran 1954). It is chosen from all rows, the weights as counts, before any are
-    resampled; the note of an interval, of a comparison and of a row of a table says it.
-closed : "right" or "left"
-    The side on which equal-width bins and ``edges`` are closed.
-mass_rule : "floor", "split", "round" or "quantile"
-    How equal-mass bins are cut; see :class:`calibrary.grouping.EqualMass`.
-edges : array-like, optional
-    Bin edges that you choose yourself, in place of ``binning`` and ``n_bins``; ``binning=[0, 0.1, 0.5, 1]`` means the
-    same.
-points_per_bin : int
-    Number of rows per bin, for ``binning="points"``.
-strategy : "uniform" or "quantile", optional
-    scikit-learn's names: "uniform" for bins of equal width, "quantile" for bins between interpolated quantiles.""",
+    SHARED_TEXTS["bins"],
     binning="width",
     n_bins=15,
     closed="right",

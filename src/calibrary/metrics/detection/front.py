@@ -14,7 +14,7 @@ import numpy as np
 from calibrary.base.errors import RefusedCallError, RefusedError, undefined
 from calibrary.base.signatures import own_options
 from calibrary.data import Boxes, Matches, as_matches, is_data, match_detections, matched_detections
-from calibrary.metrics.machinery.declare import Entry, metric
+from calibrary.metrics.machinery.declare import SHARED_TEXTS, Entry, metric
 from calibrary.metrics.machinery.entry import Front
 
 P = ParamSpec("P")
@@ -62,30 +62,6 @@ class Matching(Overlapping, total=False):
 _BOX_OPTIONS = {n: option.default for n, option in own_options(match_detections).items() if n != "image_weight"}
 _ARRAY_OPTIONS = {n: option.default for n, option in own_options(matched_detections).items()}
 
-_DOC_DATA = """\
-ground_truth : Matches, dict, path, boxes or array-like
-    Matched detections from :func:`calibrary.match_detections`, used as they are; or COCO annotations, a YOLO folder or
-    :func:`calibrary.boxes`, which are matched here; or, as arrays, whether each detection is correct.
-results : list, dict, path, boxes or array-like, optional
-    The detections for the ground truth; with arrays, the scores."""
-
-_DOC_COMMON = """\
-iou_threshold : float or "coco"
-    Smallest overlap of a correct detection; "coco" averages the metric over 0.50, 0.55, ..., 0.95.
-matching, max_detections, score_threshold, zero_overlap, area_range, unknown_images, image_weight
-    See :func:`calibrary.match_detections`.
-iou, category, image, box, box_format, image_size, n_missed, missed_image, missed_weight, sample_weight
-    For detections given as arrays: see :func:`calibrary.matched_detections`.
-lens : "auto", "pooled" or "class-wise"
-    All classes together, or each by itself; "auto" is "pooled" for ``average="micro"``, otherwise "class-wise".
-average : "micro", "uniform", "prevalence", "max", array or None
-    "micro": pool all classes. "uniform" ("macro"), "prevalence" ("weighted") or an array: mean of the classes that have
-    a value, plain, weighted by detections, or with the given weights. "max": the largest. None: one value per class.
-    The default here is "{average}".
-by : "image", array-like or mapping of one value per image, optional
-    Split the images: the result is a :class:`calibrary.Parts` with one value for each part, their mean, median,
-    quantiles and the worst."""
-
 
 class BinnedMatching(Matching, total=False):
     """Keywords of a detection metric with bins."""
@@ -119,8 +95,8 @@ def detection_metric(
     front = Front(
         ("ground_truth", "results"),
         common,
-        _DOC_DATA,
-        _DOC_COMMON.replace("{average}", default_average),
+        SHARED_TEXTS["detections"],
+        SHARED_TEXTS["matching"].replace("{average}", default_average),
         functools.partial(read_matches, iou_threshold=iou_threshold),
     )
     return metric(  # type: ignore[return-value]

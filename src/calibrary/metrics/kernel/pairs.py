@@ -27,7 +27,7 @@ from calibrary.kernels import (
     pair_values,
     positive_width,
 )
-from calibrary.metrics.machinery.declare import Common, Options, TestResult, bonferroni
+from calibrary.metrics.machinery.declare import SHARED_TEXTS, Common, Options, TestResult, bonferroni
 from calibrary.numerics.draw import redrawn_rows, redrawn_signs
 from calibrary.numerics.sums.pair_matrix import CalledMatrix, PairMatrix
 from calibrary.numerics.sums.tiles import LineMatrix, MeanMatrix, pair_tiles
@@ -36,16 +36,7 @@ from calibrary.numerics.sums.tiles import LineMatrix, MeanMatrix, pair_tiles
 _FEW_ROWS = 200
 
 PAIRS = Options(
-    """\
-metric : "tv" or "euclidean", optional
-    Total variation, half the sum of absolute differences (default of the Laplace kernel), or the Euclidean distance
-    (default of the Gaussian). A Gaussian of the total variation is not positive definite for K > 2 and is not accepted.
-bandwidth : positive number or "median"
-    The width h; by default the exact median distance between predictions.
-include_self : bool
-    Take the median over the whole N x N matrix with its zero diagonal, as in the experiments of the SKCE authors.
-weight_type : "frequency" or "importance"
-    Weights count copies of rows, or rescale distinct rows.""",
+    SHARED_TEXTS["pairs"],
     metric=None,
     bandwidth="median",
     include_self=False,

@@ -11,7 +11,7 @@ from calibrary.base.errors import RefusedError, undefined
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import CURVE_RULES, Kernel, copies, curve_bandwidth, density_kernel, smoothed_labels
-from calibrary.metrics.machinery.declare import Common, Options, metric
+from calibrary.metrics.machinery.declare import SHARED_TEXTS, Common, Options, metric
 
 #: Number of points of [0, 1] at which SKDE is integrated, and number of points per kernel width.
 _GRID, _PER_WIDTH = 1 << 14, 32
@@ -20,19 +20,7 @@ _LARGEST_GRID = 1 << 21
 _SMALLEST = 1e-12
 
 _CURVE = Options(
-    """\
-kernel : str
-    "gaussian", "laplace", "uniform", "triangular", "epanechnikov", "biweight", "triweight" or "tricube".
-leave_one_out : bool
-    Leave a row out of the curve at its own confidence. Rows without a neighbour are then left out of the average.
-weight_type : "frequency" or "importance"
-    Weights count copies of rows, or rescale distinct rows; this affects leave-one-out and the bandwidth rules.
-grid : array-like, optional
-    Widths among which "cv" chooses; 41 between 0.005 and 0.5 by default.
-cv : int, optional
-    Cross-validate with this many random folds instead of leave-one-out.
-rng : int or Generator, optional
-    Generator or seed for the folds.""",
+    SHARED_TEXTS["smoothed curve"],
     kernel="gaussian",
     leave_one_out=False,
     weight_type="frequency",

@@ -32,6 +32,7 @@ from calibrary.metrics.machinery.entry import ENTRIES as ENTRIES
 from calibrary.metrics.machinery.entry import TESTS as TESTS
 from calibrary.metrics.machinery.entry import Common as Common
 from calibrary.metrics.machinery.entry import Entry as Entry
+from calibrary.metrics.machinery.facts import SHARED_TEXTS as SHARED_TEXTS
 from calibrary.metrics.machinery.facts import Alias, CellFacts, Correction  # noqa: F401 - where 0.2 had them
 from calibrary.metrics.machinery.facts import Options as Options
 from calibrary.metrics.machinery.forms import of_stacks
@@ -267,12 +268,6 @@ REDRAWING: dict[str, Any] = {
     "workers": None,
 }  # fmt: skip
 
-_DOC_REDRAWING = """\
-method : "asymptotic", "monte-carlo", "consistency", MonteCarlo or Consistency
-    The test's own null distribution; or labels redrawn from the predictions ``n_resamples`` times, with ``rng``,
-    ``alternative``, ``calibration_map`` and ``workers`` as in :func:`calibrary.expected_by_chance`; or an object with
-    these settings, such as ``calibrary.MonteCarlo(n_resamples=9999, rng=0)``."""
-
 
 class Method(Protocol):
     """A method of testing for every metric: it redraws labels instead of using a known null distribution."""
@@ -317,7 +312,7 @@ def calibration_test(id: str, **declared: Any) -> Callable[[Callable[Concatenate
 
     def decorate(formula: Callable[Concatenate[Any, P], R]) -> Metric[P, R]:
         entry = ENTRIES[id]
-        common, doc = {**entry.front.common, **REDRAWING}, f"{_DOC_REDRAWING}\n{entry.front.doc_common}"
+        common, doc = {**entry.front.common, **REDRAWING}, f"{SHARED_TEXTS['redrawing']}\n{entry.front.doc_common}"
         front = replace(entry.front, common=common, doc_common=doc)
         function = public(formula, entry, functools.partial(run_test, entry), front)
         function.entry = entry  # type: ignore[attr-defined]

@@ -26,7 +26,7 @@ from calibrary.data.lens import Lens, as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups
 from calibrary.metrics.machinery.cards import Declared, declared, index, indexed_facts
-from calibrary.metrics.machinery.facts import Alias, Facts, Options
+from calibrary.metrics.machinery.facts import SHARED_TEXTS, Alias, Facts, Options
 from calibrary.metrics.machinery.forms import CellForm, Direct, ReplicateForm
 from calibrary.metrics.machinery.option_checks import check_options
 from calibrary.question import LOOKING, Question, question_of, same_setting
@@ -71,33 +71,6 @@ _COMMON: dict[str, Any] = {
     "by": None, "percent": False, "rescale": False,
 }  # fmt: skip
 
-_DOC_DATA = """\
-y_true : array-like of shape (N,)
-    Labels, or an object created by :func:`calibrary.predictions`, or a table whose columns ``label=`` and ``prob=``
-    name.
-y_prob : array-like of shape (N,) or (N, K)
-    P(class 1), or one column per class."""
-
-_DOC_COMMON = """\
-sample_weight : array-like of shape (N,), optional
-    A row of weight 2 counts as the row repeated.
-lens : str or Lens, default "auto"
-    The lens: how classes are turned into pairs (confidence, outcome): {lenses}. "auto" is "{binary_lens}" for two
-    classes (one probability or two columns) and "{default_lens}" for more.
-average : "uniform", "prevalence", "max", array or None
-    How the values of a class-wise or pairwise lens are combined; None gives one value for each.
-r : int, optional
-    The rank of the lenses "rth", "within-top-r" and "ranked".
-labels, pos_label : optional
-    Names of the classes in column order; name of class 1 if there is one probability.
-percent : bool
-    True if ``y_prob`` contains percentages, from 0 to 100.
-rescale : bool
-    True if rows of several classes that do not sum to 1 are divided by their sums.
-by : array-like of shape (N,), or a mapping of such columns, optional
-    Split the rows (by site, image, prompt): the result is a :class:`calibrary.Parts` with one value for each part,
-    their mean, median, quantiles and the worst."""
-
 
 @dataclass(frozen=True)
 class Front:
@@ -114,7 +87,7 @@ class Front:
     read: Callable[[Any, Any, dict[str, Any]], Data] = as_data
 
 
-CLASSIFIER = Front(("y_true", "y_prob"), _COMMON, _DOC_DATA, _DOC_COMMON)
+CLASSIFIER = Front(("y_true", "y_prob"), _COMMON, SHARED_TEXTS["predictions"], SHARED_TEXTS["lens"])
 
 
 # -- the entry --------------------------------------------------------------------------------------

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 __all__ = ["FAMILIES", "Alias", "CellFacts", "Correction", "Facts", "Options", "Table2Row"]
 
+
+#: What documentation says about options that several metrics share, by their part.
+SHARED_TEXTS = {
+    heading.strip("[]"): text.rstrip()
+    for heading, _, text in (
+        part.partition("\n")
+        for part in Path(__file__).with_name("shared_texts.txt").read_text(encoding="utf-8").split("\n\n")[1:]
+    )
+}
 
 #: The families of metrics, in the order in which tables list them.
 FAMILIES = ("point", "bin", "kernel", "curve", "cumulative", "detection")
