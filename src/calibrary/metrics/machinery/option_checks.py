@@ -1,7 +1,7 @@
 """The valid values of every option: type, range and choices, checked once, even if the chosen variant ignores it.
 
-The types come from the formula's own signature; what a signature cannot express (choices and limits) is in the tables
-below, one line for each option name, or for the option of one metric if a name has several meanings.
+The types come from the formula's own signature; what a signature cannot express (choices and limits) is in the table
+``option_checks.txt``, one line for each option name, or for the option of one metric if a name has several meanings.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
+from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -24,75 +25,12 @@ from calibrary.grouping.named import BINNINGS, refuse_idle_bins
 from calibrary.kernels import WEIGHT_TYPES
 from calibrary.metrics.machinery.facts import Options
 
-#: The words that an option may be. "metric.option" has priority over "option".
-CHOICES: dict[str, tuple[str, ...]] = {
-    "aggregate": ("power", "mean"),
-    "base": ("mass", "width"),
-    "binning": BINNINGS,
-    "piece.binning": ("nested", "grid"),
-    "tce.binning": ("width", "mass"),
-    "closed": ("right", "left"),
-    "definition": ("authors", "review"),
-    "folds": ("shuffle", "rank"),
-    "mass_rule": ("floor", "split", "round", "quantile"),
-    "roof": ROOFS,
-    "strategy": ("uniform", "quantile"),
-    "tce.strategy": ("pava-bc", "pava", "quantile", "uniform"),
-    "surface": ("interpolate", "direct"),
-    "weight_type": WEIGHT_TYPES,
-}
-
-#: The smallest and largest number that an option may be. Sizes that need memory are limited by it.
-RANGES: dict[str, tuple[float, float]] = {
-    "n_bins": (1, 1_000_000),
-    "max_bins": (1, 1_000_000),
-    "n_proximity_bins": (1, 1_000_000),
-    "n_resamples": (1, 10_000_000),
-    "n_bootstrap": (1, 10_000_000),
-    "n_samples": (1, 100_000_000),
-    "grid": (1, 10_000_000),
-    "cv": (2, 1_000_000),
-    "segments": (1, 10_000),
-    "max_segments": (1, 10_000),
-    "n_knots": (3, 10_000),
-    "k_max": (0, 1000),  # bins of width 2^-k: narrower bins cannot be represented
-    "points_per_bin": (0, math.inf),
-    "tolerance": (0, math.inf),
-    "lags": (0, math.inf),
-    "reference": (0, math.inf),
-    "reference_class": (0, math.inf),
-    "degree": (0, 10),
-    "min_count": (0, math.inf),
-    "span": (0, 1e6),
-    "cell": (0, 1e6),
-    "lsece.bandwidth": (0, 1e4),
-    "lsece.sigma": (0, 1e4),
-    "ice.alpha": (0, 100),
-    "gce.alpha": (0, 1),
-    "calibration_loss.alpha": (1, math.inf),
-    "tau_a": (0, math.inf),
-    "sharpness": (0, math.inf),
-}
-
-#: Options that may be infinite.
-ENDLESS = frozenset({"norm", "n_max", "beta"})
-
-#: Options that are arrays of finite numbers.
-FINITE = frozenset({"W", "proximity", "edges", "cost", "partition_weights", "widths"})
-
-#: The type of options whose signature says only None.
-KINDS: dict[str, frozenset[str]] = {
-    name: frozenset(kinds.split())
-    for name, kinds in {
-        "bandwidth": "float str None other", "cv": "int None", "clip": "bool None",
-        "n_bins": "int str None other", "max_bins": "int None", "max_segments": "int None",
-        "segments": "int None other", "n_knots": "int None other", "degree": "int None", "span": "float None",
-        "cell": "float None", "tolerance": "float None", "grid": "int None other", "ensemble": "bool None",
-        "delta": "float None", "base": "str None", "roof": "str None", "empty": "str None", "folds": "str None",
-        "surface": "str None", "parameters": "str None", "strategy": "str None", "closed": "str None",
-        "mass_rule": "str None", "points_per_bin": "float None", "weight_type": "str",
-    }.items()
-}  # fmt: skip
+#: What a signature cannot express about an option: for its name, or for "metric.option", the words of its line.
+_TABLE: dict[str, dict[str, str]] = {}
+for _name, *_known in map(str.split, Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()[8:]):
+    _TABLE[_name] = {key: value for key, _, value in (each.partition("=") for each in _known)}
+#: The words of options that stand with the code that takes them.
+_WORDS: dict[str, tuple[str, ...]] = {"binning": BINNINGS, "roof": ROOFS, "weight_type": WEIGHT_TYPES}
 
 __getattr__ = old_names(__name__)
 
@@ -210,27 +148,26 @@ def _refuse_idle(given: Mapping[str, Any], formula: Any, extra: Any) -> None:
 
 
 def declared(id: str, formula: Callable[..., Any], extra: Any) -> Mapping[str, MetricOption]:
-    """The options of a metric, from its signature and the tables of this file."""
+    """The options of a metric, from its signature and the table."""
     found = {}
     for name, value in own_options(formula).items():
         kinds = _kinds(str(value.annotation))
         found[name] = _option(id, name, kinds | ({"None"} if value.default is None else set()))
     for name in extra:
         if name not in found:
-            kinds = KINDS.get(name) or _kinds_of_default(extra[name] if isinstance(extra, Options) else None)
+            types = _TABLE.get(name, {}).get("types")
+            usual = extra[name] if isinstance(extra, Options) else None
+            kinds = frozenset(types.split("|")) if types else _kinds_of_default(usual)
             found[name] = _option(id, name, kinds | {"None"})
     return found
 
 
 def _option(id: str, name: str, kinds: frozenset[str]) -> MetricOption:
-    def setting(table: Mapping[str, Any], usual: Any) -> Any:
-        return table.get(f"{id}.{name}", table.get(name, usual))
-
+    known = {**_TABLE.get(name, {}), **_TABLE.get(f"{id}.{name}", {})}
     whole = "int" in kinds and "float" not in kinds
-    low, high = setting(RANGES, (1 if whole else -math.inf, math.inf))
-    choices = setting(CHOICES, ()) if "str" in kinds else ()
-    endless = name in ENDLESS or f"{id}.{name}" in ENDLESS
-    return MetricOption(name, kinds, choices, low, high, endless, name in FINITE)
+    low, high = map(float, known["range"].split("..")) if "range" in known else (1.0 if whole else -math.inf, math.inf)
+    words = tuple(known["words"].split("|")) if "words" in known else _WORDS.get(name, ())
+    return MetricOption(name, kinds, words if "str" in kinds else (), low, high, "endless" in known, "finite" in known)
 
 
 def _kinds(annotation: str) -> frozenset[str]:
