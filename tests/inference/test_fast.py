@@ -17,7 +17,7 @@ from calibrary.inference.draw import fast
 from calibrary.inference.draw.resampling import replicate
 from calibrary.inference.draw.statistic import as_statistic, read_call, together
 from calibrary.metrics.machinery.entry import ENTRIES
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
+from calibrary.metrics.machinery.forms import ReplicateForm
 from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.draw import generator
 from calibrary.question import Question
@@ -160,8 +160,8 @@ def test_a_wrong_path_is_caught(monkeypatch):
     right = entry.replicate.prepare
 
     def wrong(view, **options):  # the largest value in place of the largest absolute value
-        values = right(view, **options).weighted
-        return InBlocks(None, lambda w: np.where(values(w) < 0.05, values(w), values(w) - 1e-6))
+        values = right(view, **options)
+        return lambda y, w: np.where(values(y, w) < 0.05, values(y, w), values(y, w) - 1e-6)
 
     monkeypatch.setitem(ENTRIES, "ecce_mad", replace(entry, own=replace(entry.code, replicate=ReplicateForm(wrong))))
 

@@ -461,8 +461,8 @@ def test_a_fast_path_is_the_definition_of_other_weights_and_labels(id, ascending
     y, c = y[order], c[order]
     view = cal.predictions(y, c)
     view.ascending = ascending
-    path = form.prepare(view)
-    if path is None:
+    values = form.of_labels(view, {})
+    if values is None:
         # some paths need ascending rows, that of intercept and slope finite log odds
         assert not ascending or (id == "cis" and (c.min() <= 0.0 or c.max() >= 1.0))
         return
@@ -473,8 +473,10 @@ def test_a_fast_path_is_the_definition_of_other_weights_and_labels(id, ascending
         w, labels = rng.integers(0, 4, len(y)), rng.integers(0, 4 if labels_only else 2, len(y))
         i = np.repeat(np.arange(len(y)), w)
         if not labels_only:
-            np.testing.assert_allclose(path.weighted(w.astype(float)[None])[0], shown(id, y[i], c[i], **rows), **near)
-        np.testing.assert_allclose(path.many(labels[None])[0], shown(id, labels, c, **rows), **near)
+            np.testing.assert_allclose(
+                form.of_weights(view, {})(w.astype(float)[None])[0], shown(id, y[i], c[i], **rows), **near
+            )
+        np.testing.assert_allclose(values(labels[None])[0], shown(id, labels, c, **rows), **near)
 
 
 @each_of_id([(id, data) for id in REPLICATED for data in ("hundredths", "four classes")])

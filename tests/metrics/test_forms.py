@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import calibrary as cal
 from calibrary.inference.methods.asymptotic import LAWS
 from calibrary.metrics.machinery.entry import ENTRIES
-from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm
+from calibrary.metrics.machinery.forms import CellCounts, CellForm, ReplicateForm
 from calibrary.metrics.machinery.measure import measure, numbers
 from calibrary.numerics import compiled
 from calibrary.question import Question
@@ -117,8 +117,8 @@ def hold_replicate_of(id, options, rng, y, p, w, ascending, weighted):
     w = w if weighted else None
     view = cal.predictions(y, p, sample_weight=w)
     view.ascending = ascending and p.ndim == 1
-    value = form.prepare(view, **options)
-    if value is None:
+    of_labels, of_weights = form.of_labels(view, options), form.of_weights(view, options)
+    if of_labels is None:
         return False
 
     def expected(y, p, w):
@@ -127,15 +127,15 @@ def hold_replicate_of(id, options, rng, y, p, w, ascending, weighted):
 
     labels = rng.integers(0, p.shape[1] if p.ndim == 2 else 2, (3, n))
     for new in labels:
-        same(value.many(new[None])[0], expected(new, p, w))
-    same(value.many(labels), [expected(new, p, w) for new in labels])
+        same(of_labels(new[None])[0], expected(new, p, w))
+    same(of_labels(labels), [expected(new, p, w) for new in labels])
     weights = rng.integers(0, 3, (3, n)) * view.weight
-    if value.weighted is not None and weights.any(axis=1).all():
+    if of_weights is not None and weights.any(axis=1).all():
         assert not form.labels_only
         of_each = [expected(y[new > 0], p[new > 0], new[new > 0]) for new in weights]
         for new, value_there in zip(weights, of_each, strict=True):
-            same(value.weighted(new[None])[0], value_there)
-        same(value.weighted(weights), of_each)
+            same(of_weights(new[None])[0], value_there)
+        same(of_weights(weights), of_each)
     return True
 
 
@@ -225,8 +225,8 @@ def off(form):
     if isinstance(form, ReplicateForm):
 
         def prepare(view, **options):
-            value = form.prepare(view, **options)
-            return None if value is None else InBlocks(lambda y: value.many(y) * wrong, value.weighted)
+            values = form.prepare(view, **options)
+            return None if values is None else lambda y, w: values(y, w) * wrong
 
         return replace(form, prepare=prepare)
     if isinstance(form, CellForm):

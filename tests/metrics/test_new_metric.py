@@ -12,7 +12,7 @@ from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.metrics.machinery import entry as machinery
 from calibrary.metrics.machinery.declare import CellFacts, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.entry import enough_uncertain
-from calibrary.metrics.machinery.forms import CellForm, InBlocks, ReplicateForm
+from calibrary.metrics.machinery.forms import CellForm, ReplicateForm
 
 ID = "two_halves"
 
@@ -30,11 +30,13 @@ def declare(calls):
         calls.append("replicate")
         half = halves(view)
 
-        def values(w, residual):
+        def values(y, w):
+            w = view.weight if w is None else w
+            residual = view.residual if y is None else y - view.c
             steps = np.stack([(w * residual)[:, half == k].sum(axis=1) for k in (0, 1)])
             return np.abs(steps).sum(axis=0) / np.broadcast_to(w.sum(axis=-1), steps.shape[1:])
 
-        return InBlocks(lambda y: values(view.weight, y - view.c), lambda w: values(w, view.residual))
+        return values
 
     def cell_value(cells, options):
         calls.append("cells")

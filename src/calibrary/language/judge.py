@@ -384,12 +384,12 @@ class _BinnedMetric:
         self._weight = self._size if len(self._size) < len(c) else None
         form = entry.replicate
         view = _view(self._c, self._c, self._weight)
-        self._path = None if form is None else form.prepare(view, **self._question.options)
+        self._values = None if form is None else form.of_labels(view, self._question.options)
 
     def of(self, sums: Array) -> float:
         y = self._c + sums / self._size
-        if self._path is not None:
-            return float(self._path.many(y[None])[0])
+        if self._values is not None:
+            return float(self._values(y[None])[0])
         return float(measure(self._entry, _view(y, self._c, self._weight), self._question))
 
 

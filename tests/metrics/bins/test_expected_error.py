@@ -387,10 +387,10 @@ def test_neighbours_of_many_rows_are_searched_once_for_all_redrawn_labels(monkey
     view = cal.predictions(y, c)
     drawn = np.random.default_rng(0).random((3, 9000)) < c
     entry = cal.catalogue["ece_knn"]
-    form = entry.replicate.prepare(view)
+    of_labels = entry.replicate.of_labels(view, {})
     monkeypatch.setattr("calibrary.grouping.windows._nearest_ranges", None)  # a second search would fail
     monkeypatch.setattr("calibrary.numerics.compiled.FORCED", False)
-    found = form.many(drawn)
+    found = of_labels(drawn)
     monkeypatch.undo()
     want = [cal.nearest_neighbor_calibration_error(each.astype(int), c) for each in drawn]
     np.testing.assert_allclose(found, want, rtol=1e-12)

@@ -588,13 +588,13 @@ def test_one_number_of_cox_is_drawn_as_fast_as_the_pair_with_the_same_values():
     labels[0] = c > 0.5  # separated: only the intercept with slope one exists
     weights = rng.integers(0, 3, (9, 60)).astype(float)
     for name, field in (("citl", "calibration_in_the_large"), ("calibration slope", "slope")):
-        form = cal.catalogue[name].replicate.prepare(view)
+        values = cal.catalogue[name].replicate.prepare(view)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             by_labels = [getattr(cal.cox_intercept_slope(row.astype(int), c), field) for row in labels]
             by_weights = [getattr(cal.cox_intercept_slope(y, c, sample_weight=w), field) for w in weights]
-            np.testing.assert_allclose(form.many(labels)[:, 0], by_labels, rtol=1e-8)
-            np.testing.assert_allclose(form.weighted(weights)[:, 0], by_weights, rtol=1e-8)
+            np.testing.assert_allclose(values(labels, None)[:, 0], by_labels, rtol=1e-8)
+            np.testing.assert_allclose(values(None, weights)[:, 0], by_weights, rtol=1e-8)
 
 
 def test_two_columns_of_one_class_give_the_index_of_one_column_in_any_order():

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import RefusedCallError, RefusedError, collected_warnings
+from calibrary.base.moved import old_names
 from calibrary.base.once import once
 from calibrary.data import as_data
 from calibrary.data.checks import Array, as_array
@@ -33,9 +34,10 @@ from calibrary.inference.ranges import ANYWHERE, range_of
 from calibrary.inference.result import IntervalResult
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.entry import Entry, default_of
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm  # noqa: F401 - InBlocks: where 0.2 had it
 from calibrary.metrics.machinery.measure import combined, measure, numbers, views_of, with_bins
 from calibrary.question import Question
+
+__getattr__ = old_names(__name__)
 
 #: The seed of metrics that use random numbers themselves, the same in every replicate.
 _INNER_SEED = 0
@@ -533,13 +535,9 @@ def _prepared(
     form = entry.replicate
     assert form is not None
     read = attrgetter(labels if scheme.relabels else weights)
-
-    def of(view: Predictions) -> Callable[[Any], Array] | None:
-        found = form.prepare(view, **question.options)
-        return None if found is None else found.many if scheme.relabels else found.weighted
-
+    of = form.of_labels if scheme.relabels else form.of_weights
     if form.whole:
-        whole = None if question.average is None else of(rows)
+        whole = None if question.average is None else of(rows, question.options)
         return None if whole is None else lambda block: _as_rows(whole(read(block)))
     lens, views = entry.lens_for(rows, question), views_of(entry, rows, question)
     if any(view.n != rows.n for view in views.views):
@@ -550,14 +548,14 @@ def _prepared(
         entry = replace(entry, own=replace(entry.code, combine=form.combine))
     as_drawn = rows.binary if lens.name == "binary" else lens.name == "full" and len(views.views) == 1
     if scheme.relabels and (as_drawn or lens.name == "top-label"):
-        one = of(views.views[0])
+        one = of(views.views[0], question.options)
         top = None if as_drawn else rows.top
         return None if one is None else lambda block: _as_rows(one(read(block) if top is None else read(block) == top))
     if form.labels_only or (scheme.relabels and (lens.name != "class-wise" or rows.binary)):
         return None  # the classes share one kernel, or their rows change with the labels
     if (views.several or scheme.relabels) and (entry.fields or _by_prevalence(question)):
         return None  # each class has its own result, or weights that depend on the replicate
-    each = [value for view in views.views if (value := of(view)) is not None]
+    each = [value for view in views.views if (value := of(view, question.options)) is not None]
     if len(each) < len(views.views):
         return None
 

@@ -209,8 +209,8 @@ def _with_residuals(statistic: Statistic, stretch: list[float] | None = None) ->
             f"{entry.id} through this lens has no residual for each row: with units use lens='top-label'"
         )
     sorted_views, form = [_ascending(view) for view in views.views], entry.replicate
-    prepared = [None if form is None else form.prepare(view, **question.options) for view, _ in sorted_views]
-    forms, each = [one.many for one in prepared if one is not None], stretch or [1.0] * len(sorted_views)
+    prepared = [None if form is None else form.of_labels(view, question.options) for view, _ in sorted_views]
+    forms, each = [one for one in prepared if one is not None], stretch or [1.0] * len(sorted_views)
 
     def one_by_one(labels: Sequence[Array]) -> Any:
         new = tuple(_labeled(view, y) for (view, _), y in zip(sorted_views, labels, strict=True))

@@ -8,7 +8,6 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of
-from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import Stacked, as_number
@@ -16,14 +15,14 @@ from calibrary.grouping import ROOFS, CrossValidated, Grouping, MeanSplit, Monot
 from calibrary.grouping.groups import pair_scale
 from calibrary.metrics.bins.bin_options import class_norm, range_of_distance
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
+from calibrary.metrics.machinery.forms import ReplicateForm, Values
 from calibrary.numerics.runs import run_starts
 
 
 @partial(ReplicateForm, labels_only=True)
 def _in_the_same_bins(
     view: Predictions, *, min_count: int = 100, min_leaf: int = 1, split: str = "mean", distance: str = "tv"
-) -> InBlocks | None:
+) -> Values | None:
     """Bins that depend on the confidences and not on the labels, so that redrawn labels use the same bins."""
     if not view.binary:
         return None
@@ -31,11 +30,7 @@ def _in_the_same_bins(
     order = np.argsort(index, kind="stable")
     start = run_starts(index[order])
     c, w, scale = view.c[order], view.weight[order], pair_scale(distance) / view.total
-
-    def many(y: Any) -> Array:
-        return np.abs(np.add.reduceat(w * (y[:, order] - c), start, axis=1)).sum(axis=1) * scale
-
-    return InBlocks(many)
+    return lambda y, _: np.abs(np.add.reduceat(w * (y[:, order] - c), start, axis=1)).sum(axis=1) * scale
 
 
 @metric(

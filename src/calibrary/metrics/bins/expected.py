@@ -33,7 +33,7 @@ from calibrary.grouping import (
 from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords, class_norm, in_mass, range_of_distance
 from calibrary.metrics.bins.interval import cumulative_residual, of_sums_below
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm, each_row, plain_arrays
+from calibrary.metrics.machinery.forms import CellCounts, CellForm, ReplicateForm, Values, plain_arrays
 
 _FIFTEEN = EqualWidth(15)
 
@@ -71,7 +71,7 @@ def gaps_of_replicates(usual: float) -> ReplicateForm:
         distance: str = "tv",
         binning: str | Grouping | ArrayLike = "width",
         **options: Any,
-    ) -> InBlocks | None:
+    ) -> Values | None:
         grouping = as_grouping(binning, **options)
         if not view.binary or distance != "tv" or not isinstance(grouping, EqualWidth | Edges):
             return None
@@ -95,13 +95,15 @@ def gaps_of_replicates(usual: float) -> ReplicateForm:
         member[np.arange(view.n), index] = view.weight
         expected = view.c @ member
 
-        def many(new_y: Any) -> Array:
+        def values(new_y: Any, new_w: Any) -> Array:
+            if new_w is not None:
+                return np.array([with_weights(row) for row in new_w])
             gap = np.abs(np.asarray(new_y, dtype=np.float64) @ member - expected)
             if p == 1.0:
                 return np.array(gap.sum(axis=1) / view.total)
             return power_means(gap[:, used] / size, share, p)
 
-        return InBlocks(many, each_row(with_weights))
+        return values
 
     return ReplicateForm(prepare)
 
@@ -423,7 +425,7 @@ def _edges_of_widths(options: Mapping[str, Any]) -> Array:
 
 
 @ReplicateForm
-def _of_all_widths(view: Predictions, *, widths: Sequence[float] = WIDTHS, closed: str = "right") -> InBlocks | None:
+def _of_all_widths(view: Predictions, *, widths: Sequence[float] = WIDTHS, closed: str = "right") -> Values | None:
     """The error for every width: bins of every width are consecutive rows in the same ascending order."""
     if not view.ascending or not len(widths):
         return None
@@ -538,20 +540,21 @@ def _of_classes(score: Array, size: Array, group: str) -> Any:
 
 
 @functools.partial(ReplicateForm, whole=True)
-def _of_true_classes(p: Predictions, *, group: str = "mean", convention: str = "review") -> InBlocks | None:
+def _of_true_classes(p: Predictions, *, group: str = "mean", convention: str = "review") -> Values | None:
     """The rows of every class of many replicates, without a view for each class."""
     if p.y.ndim == 2 or p.fractional:
         return None
     confidence = p.p.max(axis=1)
     gaps = [(p.top == k) - confidence for k in range(p.k)]
 
-    def values(w: Array, y: Any) -> Array:
+    def values(y: Any, w: Any) -> Array:
+        y, w = p.y if y is None else y, p.weight if w is None else w
         inside = [np.where(y == k, w, 0.0) for k in range(p.k)]
         size = np.stack([x.sum(axis=-1) for x in inside], axis=-1)
         total = np.stack([x @ gap for x, gap in zip(inside, gaps, strict=True)], axis=-1)
         return _SIGNS[convention] * _of_classes(ratio(total, size), size, group)
 
-    return InBlocks(lambda y: values(p.weight, y), lambda w: values(w, p.y))
+    return values
 
 
 @metric(

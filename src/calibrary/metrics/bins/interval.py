@@ -14,7 +14,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.windows import prefix_sums
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, of_residuals
+from calibrary.metrics.machinery.forms import ReplicateForm, Values, of_residuals
 from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.draw import generator
 
@@ -55,13 +55,13 @@ def _sums_below(residual: Array) -> Array:
     return below
 
 
-def of_sums_below(error: Callable[[Array, Any], Array], view: Predictions) -> InBlocks:
+def of_sums_below(error: Callable[[Array, Any], Array], view: Predictions) -> Values:
     """The replicates of ``error(below, total)``; ``below`` are cumulative residuals in ascending order."""
     return of_residuals(view, lambda residual, total: error(_sums_below(residual), total))
 
 
 @ReplicateForm
-def _of_one_width(view: Predictions, *, width: float = 0.1, method: str = "exact", **random: Any) -> InBlocks | None:
+def _of_one_width(view: Predictions, *, width: float = 0.1, method: str = "exact", **random: Any) -> Values | None:
     """The error for one bin width: rows enter and leave a bin in the same order in every replicate."""
     if method != "exact" or not view.ascending or view.n > _MOST_KEPT:
         return None
@@ -71,7 +71,7 @@ def _of_one_width(view: Predictions, *, width: float = 0.1, method: str = "exact
 @ReplicateForm
 def _of_halved_widths(
     view: Predictions, *, eps: float = 0.01, k_max: int | None = None, method: str = "exact", **random: Any
-) -> InBlocks | None:
+) -> Values | None:
     """The smallest sum of width and error; a replicate stops when no smaller width can lower its sum."""
     if method != "exact" or not view.ascending or view.n > _MOST_KEPT:
         return None
@@ -186,7 +186,7 @@ def random_interval_calibration_error(
 
 
 @ReplicateForm
-def _over_partitions(view: Predictions) -> InBlocks | None:
+def _over_partitions(view: Predictions) -> Values | None:
     """The interval calibration error of many replicates, searched together."""
     if not view.ascending or len(view.ties.c) > _MOST_KEPT:
         return None
@@ -199,15 +199,11 @@ def _over_partitions(view: Predictions) -> InBlocks | None:
             upto[place, 1:] = np.cumsum(np.add.reduceat(rows, start, axis=1).T, axis=0)  # weights have one column
         return upto[0], upto[1]
 
-    def many(new_y: Any) -> Array:
-        residual = new_y - view.c
-        weight = view.weight[None]
-        return cheapest_of_many(c, *sums(weight, residual if view.w is None else view.w * residual)) / view.total
+    def values(y: Any, w: Any) -> Array:
+        weight, total = (view.weight[None], view.total) if w is None else (w, w.sum(axis=1))
+        return cheapest_of_many(c, *sums(weight, weight * (view.residual if y is None else y - view.c))) / total
 
-    def weighted(new_w: Array) -> Array:
-        return cheapest_of_many(c, *sums(new_w, new_w * view.residual)) / new_w.sum(axis=1)
-
-    return InBlocks(many, weighted)
+    return values
 
 
 @metric("intce", lenses=_LENSES, replicate=_over_partitions)

@@ -20,7 +20,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.data.views import Views
 from calibrary.metrics.machinery.declare import Common, TestResult, bonferroni, calibration_test, metric
-from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm, of_residuals
+from calibrary.metrics.machinery.forms import CellCounts, CellForm, ReplicateForm, Values, of_residuals
 from calibrary.numerics import laws
 from calibrary.numerics.draw import shuffled
 
@@ -36,7 +36,7 @@ _TIES = ("aggregate", "stable", "random")
 def _extremes_of_the_walk(size: Callable[[Any, Any], Any]) -> ReplicateForm:
     """Kolmogorov-Smirnov and Kuiper errors of many replicates: order and ties are computed once."""
 
-    def prepare(view: Predictions, *, ties: str = "aggregate", rng: Any = None) -> InBlocks | None:
+    def prepare(view: Predictions, *, ties: str = "aggregate", rng: Any = None) -> Values | None:
         if ties != "aggregate":
             return None
         order = None if view.ascending else view.order
@@ -356,9 +356,7 @@ def _summed(steps: Array, total: float) -> Array:
 
 
 @ReplicateForm
-def _area_of_the_walk(
-    view: Predictions, *, norm: float = 2, debias: bool = False, root: bool = False
-) -> InBlocks | None:
+def _area_of_the_walk(view: Predictions, *, norm: float = 2, debias: bool = False, root: bool = False) -> Values | None:
     """Averaged two-bin error of many replicates: order, ties and the stretches between scores are computed once."""
     if debias:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Unpack
 
@@ -19,7 +19,7 @@ from calibrary.maps.base import EPS
 from calibrary.maps.likelihood import Points, logits
 from calibrary.metrics.curve.map_options import one_per_view
 from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
+from calibrary.metrics.machinery.forms import ReplicateForm, Values
 from calibrary.numerics.solve import newton
 
 _NAN = float("nan")
@@ -87,7 +87,7 @@ def _fits_side_by_side(field: str = "") -> ReplicateForm:
 
     def prepare(
         view: Predictions, *, boundary: str = "drop", reference: int = 0, weight_type: str = "frequency"
-    ) -> InBlocks | None:
+    ) -> Values | None:
         if not view.ascending or not view.binary or view.n > _MOST_TOGETHER:
             return None
         c = view.c
@@ -98,26 +98,21 @@ def _fits_side_by_side(field: str = "") -> ReplicateForm:
             return None
         y = (view.y == 1).astype(np.float64)
 
-        def value(new_w: Array | None, new_y: Any) -> Any:
-            child = view if new_y is None else view.relabeled(np.asarray(new_y).astype(np.intp))
-            found = cox_intercept_slope.entry.formula(
-                child if new_w is None else child.reweighted(new_w), boundary=boundary, weight_type=weight_type
-            )
-            return np.array([getattr(found, name) for name in fields])
+        def alone(k: int, new_y: Any, new_w: Any) -> list[float]:
+            child = view if new_y is None else view.relabeled(np.asarray(new_y[k]).astype(np.intp))
+            child = child if new_w is None else child.reweighted(new_w[k])
+            found = cox_intercept_slope.entry.formula(child, boundary=boundary, weight_type=weight_type)
+            return [getattr(found, name) for name in fields]
 
-        def fitted(w: Array, wy: Array, alone: Callable[[int], Array]) -> Array:
-            found = np.stack([column for name, column in _estimates(z, w, wy, fields).items() if name in fields], 1)
+        def values(new_y: Any, new_w: Any) -> Array:
+            w = view.weight[None] if new_w is None else new_w
+            estimates = _estimates(z, w, w * (y if new_y is None else new_y), fields)
+            found = np.stack([column for name, column in estimates.items() if name in fields], 1)
             for k in np.flatnonzero(np.isnan(found[:, 0])).tolist():
-                found[k] = alone(k)
+                found[k] = alone(k, new_y, new_w)
             return found
 
-        def many(new_y: Any) -> Array:
-            return fitted(view.weight[None], view.weight * new_y, lambda k: value(None, new_y[k]))
-
-        def weighted(new_w: Array) -> Array:
-            return fitted(new_w, new_w * y, lambda k: value(new_w[k], None))
-
-        return InBlocks(many, weighted)
+        return values
 
     return ReplicateForm(prepare, of_field=_fits_side_by_side)
 

@@ -18,7 +18,7 @@ from calibrary.maps import fit_map, map_at
 from calibrary.maps.loess import Loess
 from calibrary.metrics.curve.map_options import MAP_OPTIONS, MapOptions
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
+from calibrary.metrics.machinery.forms import ReplicateForm, Values
 
 #: Largest number of rows for which the LOESS coefficients of all labels are stored.
 _MOST_KEPT = 50_000
@@ -66,7 +66,7 @@ def _of_redrawn_labels(read: Callable[[Predictions, CurveGaps, Any], Array]) -> 
     def prepare(
         view: Predictions, *, map: Any = "loess", measure: str = "sample", norm: float = 1, percentile: float = 90.0,
         **options: Any,
-    ) -> InBlocks | None:  # fmt: skip
+    ) -> Values | None:  # fmt: skip
         if map != "loess" or measure != "sample" or not view.binary or view.n > _MOST_KEPT:
             return None
 
@@ -92,10 +92,7 @@ def _of_redrawn_labels(read: Callable[[Predictions, CurveGaps, Any], Array]) -> 
                 last = view._memory["gaps of labels", asked] = y, CurveGaps(np.abs(gap, out=gap), _copies(view))
             return last[1]
 
-        def many(y: Any) -> Array:
-            return read(view, gaps_of(y), {"norm": norm, "percentile": percentile})
-
-        return InBlocks(many)
+        return lambda y, w: read(view, gaps_of(y), {"norm": norm, "percentile": percentile})
 
     return ReplicateForm(prepare, labels_only=True)
 

@@ -19,7 +19,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.kernels import KERNELS, positive_width
 from calibrary.maps.likelihood import BLUR, Logits, logits
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, of_residuals
+from calibrary.metrics.machinery.forms import ReplicateForm, Values, of_residuals
 from calibrary.numerics.draw import generator
 from calibrary.numerics.solve.lipschitz import lipschitz_maximum
 from calibrary.numerics.sums.diffusion import Diffusion, Diffusions
@@ -42,7 +42,7 @@ _MOST_TOGETHER = 5000
 @ReplicateForm
 def _smoothed_residuals(
     view: Predictions, *, sigma: float | None = None, bandwidth: float | None = None, grid: int | None = None
-) -> InBlocks | None:
+) -> Values | None:
     """smECE of many replicates: sorted rows are assigned to the grid once."""
     if not view.ascending:
         return None

@@ -17,7 +17,7 @@ from calibrary.metrics.kernel import pairs
 from calibrary.metrics.kernel.pairs import PairOptions, PairTestResult
 from calibrary.metrics.machinery.declare import calibration_test, metric
 from calibrary.metrics.machinery.entry import UNCERTAIN_ROWS
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, each_row
+from calibrary.metrics.machinery.forms import ReplicateForm, Values
 from calibrary.numerics.draw import seed_of, shuffled
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 
@@ -39,7 +39,7 @@ def _stored_kernel(distinct: bool) -> ReplicateForm:
 
     def prepare(
         view: Predictions, *, kernel: PairShape = "laplace", matrix: Any = None, **options: Any
-    ) -> InBlocks | None:
+    ) -> Values | None:
         if view.k == 2 or view.n > _FEW_PAIRED or matrix is not None or options.get("weight_type") == "importance":
             return None  # two classes need one probability only, and a draw costs one pass over the rows anyway
         from scipy.spatial.distance import cdist
@@ -59,7 +59,7 @@ def _stored_kernel(distinct: bool) -> ReplicateForm:
             own = float(np.sum(residual**2 / w[:, None]))
             return (total - own) / (view.total**2 - view.total)
 
-        return InBlocks(each_row(value))
+        return lambda new_y, new_w: np.array([value(labels) for labels in new_y])
 
     return ReplicateForm(prepare, labels_only=True)
 

@@ -29,34 +29,25 @@ from calibrary.numerics.compiled import worth_compiling
 Direct = Callable[..., float | None]
 
 
-@dataclass(frozen=True)
-class InBlocks:
-    """The values of many replicates: a number, or a row of numbers, for each row of new labels or of new weights.
-
-    ``weighted`` is None if nothing is prepared for new weights, for which the predictions are then built.
-    """
-
-    many: Callable[[Any], Array]
-    weighted: Callable[[Array], Array] | None = None
+#: ``values(y, w)`` of many replicates: a number, or a row of numbers, for each row of new labels or of new weights. The
+#: other is None, for what the rows have.
+Values = Callable[[Any, Any], Array]
 
 
-def each_row(value: Callable[[Any], Any]) -> Callable[[Any], Array]:
-    """The function of one row as a function of many rows, for values that are not computed together."""
-    return lambda rows: np.array([value(row) for row in rows])
-
-
-def of_residuals(view: Predictions, value: Callable[[Array, Any], Array]) -> InBlocks:
+def of_residuals(view: Predictions, value: Callable[[Array, Any], Array]) -> Values:
     """The replicates of ``value(residuals, total)``: ``w (y - c)``, a row for each replicate, and the sums of w."""
 
-    def many(y: Any) -> Array:
-        residual = y - view.c
+    def values(y: Any, w: Any) -> Array:
+        residual = view.residual if y is None else y - view.c
+        if w is not None:
+            return value(w * residual, w.sum(axis=1))
         return value(residual if view.w is None else view.w * residual, view.total)
 
-    return InBlocks(many, lambda w: value(w * view.residual, w.sum(axis=1)))
+    return values
 
 
 #: ``prepare(view, **options)`` returns the values of replicates, or None for options or rows without a fast way.
-Prepare = Callable[..., InBlocks | None]
+Prepare = Callable[..., Values | None]
 
 
 @dataclass(frozen=True)
@@ -66,13 +57,14 @@ class ReplicateForm:
     Attributes
     ----------
     prepare : ``prepare(view, **options)`` computes what does not change (order, groups, distances) and returns
-        :class:`InBlocks`; None if there is no fast computation for these options or rows
+        ``values(y, w)``; None if there is no fast computation for these options or rows
     labels_only : whether only labels may change, because the prepared quantities depend on the weights
     of_field : ``of_field(name)`` returns the computation of one field of the metric's result; None if fields have none
     whole : whether ``prepare`` reads the whole predictions instead of one view, because the rows of a view change with
         the labels; the value is then that of all views together
     combine : ``combine(values, views, average, options)`` of a replicate's values, for a metric whose own ``combine``
         reads the views, which a replicate does not have; None if the metric's own one is used
+    refuses : whether the values are refused with some options, which the labels or weights of the sample then show
     """
 
     prepare: Prepare
@@ -80,6 +72,26 @@ class ReplicateForm:
     of_field: Callable[[str], ReplicateForm] | None = None
     whole: bool = False
     combine: Callable[..., Any] | None = None
+    refuses: bool = False
+
+    def of_labels(self, view: Predictions, options: Mapping[str, Any]) -> Callable[[Any], Array] | None:
+        """The values for rows of new labels; None if there is no fast computation."""
+        values = self.prepare(view, **options)
+        return None if values is None else self._unless_refused(lambda y: values(y, None), view.y)
+
+    def of_weights(self, view: Predictions, options: Mapping[str, Any]) -> Callable[[Any], Array] | None:
+        """The values for rows of new weights; None if there is no fast computation."""
+        values = None if self.labels_only else self.prepare(view, **options)
+        return None if values is None else self._unless_refused(lambda w: values(None, w), view.weight)
+
+    def _unless_refused(self, values: Callable[[Any], Array], sample: Array) -> Callable[[Any], Array] | None:
+        try:
+            if self.refuses:
+                with collected_warnings():  # the metric itself gives the same warnings
+                    values(sample[None])
+        except RefusedError:
+            return None
+        return values
 
 
 #: With more rows than this, a block would have one replicate only.
@@ -97,21 +109,12 @@ def of_stacks(
     """
     labels_only = stacks == "labels" or weights != "repetition"
 
-    def prepare(view: Predictions, **options: Any) -> InBlocks | None:
+    def prepare(view: Predictions, **options: Any) -> Values | None:
         if not view.binary or view.n > _MOST_STACKED or (weights == "none" and view.w is not None):
             return None
+        return lambda y, w: np.broadcast_to(formula(_same_stack(view, y, w), **options), len(w if y is None else y))
 
-        def of_labels(y: Any) -> Array:
-            return np.broadcast_to(formula(_same_stack(view, y, None), **options), len(y))
-
-        def of_weights(w: Array) -> Array:
-            return np.broadcast_to(formula(_same_stack(view, None, w), **options), len(w))
-
-        many = _unless_refused(of_labels, view.y)
-        weighted = None if labels_only else _unless_refused(of_weights, view.weight)
-        return None if many is None else InBlocks(many, weighted)
-
-    return ReplicateForm(prepare, labels_only, combine=combine)
+    return ReplicateForm(prepare, labels_only, combine=combine, refuses=True)
 
 
 def _same_stack(view: Predictions, y: Any, w: Array | None) -> Stacked:
@@ -122,16 +125,6 @@ def _same_stack(view: Predictions, y: Any, w: Array | None) -> Stacked:
     if last is None or last[0] is not y or last[1] is not w:
         last = view._memory["stack"] = y, w, stack(view, y=y, w=w)
     return last[2]
-
-
-def _unless_refused(values: Callable[[Any], Array], sample: Any) -> Callable[[Any], Array] | None:
-    """The function, or None if it refuses stacks with these options."""
-    try:
-        with collected_warnings():  # the metric itself gives the same warnings
-            values(sample[None])
-    except RefusedError:
-        return None
-    return values
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
+from calibrary.metrics.machinery.forms import ReplicateForm, Values
 from calibrary.metrics.point.row_scores import row_blocks
 
 #: Largest number of probabilities for which the classes in every row's set are stored.
@@ -35,7 +35,7 @@ class SetCoverage(NamedTuple):
 
 
 @ReplicateForm
-def _sets_found_once(view: Predictions, *, level: float = 0.9) -> InBlocks | None:
+def _sets_found_once(view: Predictions, *, level: float = 0.9) -> Values | None:
     """The sets do not depend on labels or weights: a replicate only counts the rows whose set contains the label."""
     if view.y.ndim != 1 or view.p.size > _MOST_KEPT:
         return None
@@ -43,19 +43,15 @@ def _sets_found_once(view: Predictions, *, level: float = 0.9) -> InBlocks | Non
     size, claimed = holds.sum(axis=1), (view.p * holds).sum(axis=1)
     every = np.arange(view.n)
 
-    def means(covered: NDArray[Any], w: Array) -> Array:
-        """Coverage, size and gap: one row for each row of weights, or of labels covered."""
+    def values(y: Any, w: Any) -> Array:
+        """Coverage, size and gap: one row for each row of labels, or of weights."""
+        covered = holds[every, view.y if y is None else np.asarray(y, dtype=np.intp)]
+        w = view.weight if w is None else w
         total = w.sum(axis=-1)
         coverage = np.einsum("...n,...n", w, covered.astype(np.float64)) / total
         return np.stack(np.broadcast_arrays(coverage, w @ size / total, coverage - w @ claimed / total), axis=-1)
 
-    def many(y: Any) -> Array:
-        return means(holds[every, np.asarray(y, dtype=np.intp)], view.weight)
-
-    def weighted(w: Array) -> Array:
-        return means(holds[every, view.y], w)
-
-    return InBlocks(many, weighted)
+    return values
 
 
 def _sets(p: Array, level: float) -> NDArray[np.bool_]:
