@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, whole
 from calibrary.base.once import once
+from calibrary.data.asked import share
 from calibrary.data.checks import Array, Indices, as_array, checked_probabilities
 from calibrary.data.identity import refuse_misaligned
 
@@ -114,8 +115,7 @@ class Horizon:
             )
         checked_probabilities(risk)
         whole("n_groups", n_groups)
-        if not 0.0 < confidence_level < 1.0:
-            raise RefusedError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
+        share("confidence_level", confidence_level, usual=0.95)
         z = float(scipy.special.ndtri(0.5 + confidence_level / 2.0))
         edges = _quantiles(risk, self._given, np.arange(1, n_groups) / n_groups)
         group = np.searchsorted(edges, risk, side="right")  # a risk at an edge belongs to the group above

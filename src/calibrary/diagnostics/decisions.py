@@ -123,8 +123,6 @@ def decision_curve(
     >>> curve.net_benefit.round(4).tolist(), curve.treat_all.round(4).tolist()
     ([0.3571, 0.3333], [0.2857, 0.0])
     """
-    if not 0.0 < confidence_level < 1.0:
-        raise RefusedError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
     view = only_view(views, "a decision curve")
     t = checked_thresholds(thresholds)
     prevalence = float(view.mean(view.y))

@@ -419,7 +419,7 @@ def _interval(
     """The ends of the interval, the p-value of calibration at the target, and the method."""
     drawn = _replicates(statistic, sets.bootstrap(observed), n_resamples, seed, "rows")
     value = statistic.observed
-    if statistic.one_sided and not triangle.why_not(statistic):
+    if not triangle.why_not(statistic):
         chance, law = _calibrated(sets)
         many = sets.n * sets.rows.k > _MOST_CELLS
         null = _replicates(statistic, sets.null(chance, law, written_out=many), n_resamples, seed, "labels", many)

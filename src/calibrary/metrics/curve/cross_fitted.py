@@ -265,8 +265,6 @@ def variational_error_test(
         raise RefusedError(
             f"margin={margin!r} must not be negative: pass the smallest error that matters, such as 0.02"
         )
-    if not 0.0 < confidence_level < 1.0:
-        raise RefusedError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
     spread = view.variance_weight(weight_type, "the variational test")
     rows, terms = forward_terms(view, _map_of_signs(map, view), n_blocks, rng, norm)
     w = view.weight[rows]

@@ -204,8 +204,6 @@ class HonestError(NamedTuple):
 
 def honest_bounds(view: Predictions, confidence_level: float, digits: int | str | None) -> tuple[Array, Array]:
     """The band at the distinct confidences of a binary view."""
-    if not 0.0 < confidence_level < 1.0:
-        raise RefusedError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
     view.counts("an honest band")
     alpha, ties = 1.0 - confidence_level, view.ties
     if isinstance(digits, str):
