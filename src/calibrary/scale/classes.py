@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, extra, whole
 from calibrary.base.once import once
-from calibrary.data.asked import checks_options, share
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, as_array, given_weights
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.lens import Lens
@@ -442,7 +442,8 @@ class VectorState(MergeableRows, kind="vectors", written=SavedVectors):
         >>> low < cal.compute("bs", y, p) < high
         True
         """
-        share("confidence_level", confidence_level, usual=0.95)
+        if not 0.0 < confidence_level < 1.0:
+            raise RefusedError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
         mean, error = self.loss(id)
         away = NormalDist().inv_cdf(0.5 + confidence_level / 2.0) * error
         return mean - away, mean + away

@@ -370,13 +370,7 @@ def _joint(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     error = float(standard_errors(difference(drawn.values[:, :1], drawn.values[:, 1:]))[0])
     error = error * few if law is None else math.hypot(error, math.sqrt(law.missing))
     two = Joint(of_a, of_b, error, math.inf if law is None else law.df, pair.same_units)
-    low, high = two.ends(alpha)
-
-    def leaves_out_zero(level: float) -> bool:
-        low, high = two.ends(level)
-        return low > 0.0 or high < 0.0
-
-    pvalue = _bisected(leaves_out_zero, alpha, low > 0.0 or high < 0.0)
+    low, high, pvalue = _ends_and_pvalue(two.ends, alpha)
     if both[0].tail == "less":
         low, high = -high, -low
     note = "the interval is of the true errors; the difference of the two estimates is biased and may lie outside"
@@ -451,27 +445,28 @@ def _studentized(pair: _Pair, settings: dict[str, Any]) -> Comparison:
         widest([*laws_of(pair.on_first), *laws_of(pair.on_second)]).say_few()
     both = [studentized.scores_of(s) for s in (pair.on_first, pair.on_second)]
     scores = studentized.Scores(both[0].each - both[1].each, both[0].times)
-    low, high = scores.ends(d, level)
 
-    def leaves_out_zero(alpha: float) -> bool:
-        ends = scores.ends(d, 1.0 - alpha)
-        return bool(ends[0][0] > 0.0 or ends[1][0] < 0.0)
+    def ends(alpha: float) -> tuple[float, float]:
+        low, high = scores.ends(d, 1.0 - alpha)
+        return float(low[0]), float(high[0])
 
-    pvalue = _bisected(leaves_out_zero, alpha_of(level), bool(low[0] > 0.0 or high[0] < 0.0))
+    low, high, pvalue = _ends_and_pvalue(ends, alpha_of(level))
     error = float(scores.standard_error[0])
-    return Comparison(
-        float(d[0]), float(low[0]), float(high[0]), level, error, pvalue, method="studentized", value_a=a, value_b=b,
-        interval="t",
-    )  # fmt: skip
+    return Comparison(a - b, low, high, level, error, pvalue, method="studentized", value_a=a, value_b=b, interval="t")
 
 
-def _bisected(rejects: Callable[[float], bool], alpha: float, rejected: bool) -> float:
-    """The smallest level at which the interval excludes 0, by bisection."""
-    low, high = (0.0, alpha) if rejected else (alpha, 1.0)
+def _ends_and_pvalue(ends: Callable[[float], tuple[float, float]], alpha: float) -> tuple[float, float, float]:
+    """The interval at the level ``alpha``, and by bisection the smallest level at which it excludes 0."""
+
+    def excludes_zero(low: float, high: float) -> bool:
+        return low > 0.0 or high < 0.0
+
+    low, high = ends(alpha)
+    least, most = (0.0, alpha) if excludes_zero(low, high) else (alpha, 1.0)
     for _ in range(50):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if rejects(middle) else (middle, high)
-    return high
+        middle = (least + most) / 2.0
+        least, most = (least, middle) if excludes_zero(*ends(middle)) else (middle, most)
+    return low, high, most
 
 
 def _swap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
