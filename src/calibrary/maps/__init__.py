@@ -10,6 +10,7 @@ import copy
 import functools
 import inspect
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,41 +23,14 @@ from calibrary.maps.base import CalibrationMap, Given
 
 __all__ = ["CalibrationMap", "Given", "as_map", "fit_map", "map_at", "map_class", "mapped"]
 
-#: The module of each map; modules are imported when a map is first used.
-_MAPS = {
-    "loess": "loess.Loess",
-    "lowess": "loess.Lowess",
-    "local_linear": "loess.LocalLinear",
-    "beta": "likelihood.Beta",
-    "platt": "likelihood.Platt",
-    "temperature": "likelihood.Temperature",
-    "bias_temperature": "vector.BiasTemperature",
-    "ensemble_temperature": "vector.EnsembleTemperature",
-    "vector": "vector.VectorScaling",
-    "matrix": "vector.MatrixScaling",
-    "dirichlet": "vector.DirichletScaling",
-    "structured_matrix": "vector.StructuredMatrix",
-    "rcs": "spline.RestrictedCubicSpline",
-    "multinomial_spline": "spline.MultinomialSpline",
-    "pl": "piecewise.PiecewiseLinear",
-    "pl3": "piecewise.PiecewiseLinearLogit",
-    "parabola": "spline.Parabola",
-    "isotonic": "isotonic.Isotonic",
-    "venn_abers": "venn_abers.VennAbers",
-    "cross_venn_abers": "venn_abers.CrossVennAbers",
-    "prevalence": "prior_shift.PrevalenceOffset",
-    "bins": "piecewise.Binned",
-    "nadaraya_watson": "loess.NadarayaWatson",
-    "cumulative_spline": "spline.CumulativeSpline",
-    "order_preserving": "isotonic.OrderPreserving",
-}
-#: The classes by name, also imported when first used.
-_CLASSES = {where.partition(".")[2]: name for name, where in _MAPS.items()}
-_SYNONYMS = {
-    "logistic": "platt", "spline": "rcs", "binned": "bins", "epanechnikov": "local_linear", "bcts": "bias_temperature",
-    "intra_order_preserving": "order_preserving", "ivap": "venn_abers", "cvap": "cross_venn_abers",
-    "prevalence_offset": "prevalence", "ets": "ensemble_temperature", "sms": "structured_matrix",
-}  # fmt: skip
+#: Where each map is, its module and class, and the maps by other names, and by the names of their classes.
+_MAPS: dict[str, str] = {}
+_SYNONYMS: dict[str, str] = {}
+_CLASSES: dict[str, str] = {}
+for _row in Path(__file__).with_name("maps.txt").read_text(encoding="utf-8").splitlines()[3:]:
+    _name, _MAPS[_name], *_others = _row.split()
+    _SYNONYMS |= dict.fromkeys(_others, _name)
+    _CLASSES[_MAPS[_name].partition(".")[2]] = _name
 
 
 def map_key(name: str) -> str:

@@ -11,7 +11,7 @@ from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import Stacked, as_number
-from calibrary.grouping import ROOFS, CrossValidated, Grouping, MeanSplit, MonotonicSweep, bins_of_map, group, roof_of
+from calibrary.grouping import CrossValidated, Grouping, MeanSplit, MonotonicSweep, bins_of_map, group, roof_of
 from calibrary.grouping.groups import pair_scale
 from calibrary.metrics.bins.bin_options import class_norm, range_of_distance
 from calibrary.metrics.machinery.declare import Common, metric
@@ -173,8 +173,6 @@ def fit_on_the_test_calibration_error(
     if not norm > 0:
         raise RefusedError(f"norm={norm!r} must be above 0")
     base = base if binning is None else binning
-    one_of("roof", roof, ROOFS)
-    one_of("empty", empty, ("zero", "identity"))
     if isinstance(n_bins, str):
         one_of("n_bins", n_bins, ("cv",))
         bins: Grouping = CrossValidated(

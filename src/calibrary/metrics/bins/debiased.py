@@ -73,7 +73,6 @@ def debiased_squared_calibration_error(
     >>> round(cal.debiased_squared_calibration_error(y, c, n_bins=2), 4)
     -0.0267
     """
-    one_of("definition", definition, ("authors", "review"))
     groups = group(view, **bins)
     n = _size(groups, weight_type)
     rate = groups.label if definition == "authors" else groups.confidence
@@ -110,7 +109,6 @@ def debiased_calibration_error(
     >>> round(cal.debiased_calibration_error(y, c, n_bins=2), 4)
     0.112
     """
-    one_of("method", method, ("exact", "monte-carlo"))
     groups = group(view, **bins)
     spread = np.sqrt(ratio(groups.label * (1.0 - groups.label), _size(groups, weight_type)))
     if method == "exact":

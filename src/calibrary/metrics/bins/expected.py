@@ -463,7 +463,6 @@ def averaged_calibration_error(
     """
     if not len(widths):
         raise RefusedError("widths is empty: pass at least one bin width")
-    one_of("closed", closed, ("right", "left"))
     c, below = view.sorted.c, cumulative_residual(view)
     errors = []
     for h in widths:

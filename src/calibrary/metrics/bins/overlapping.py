@@ -10,7 +10,7 @@ from typing import Unpack
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, one_of, undefined
+from calibrary.base.errors import RefusedError, undefined
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number, inner
@@ -60,7 +60,6 @@ def calbin(
     >>> round(cal.calbin([0, 1, 1, 0, 1], [0.2, 0.7, 0.9, 0.6, 0.8], window=3), 4)
     0.1778
     """
-    one_of("inner", inner, ("point", "bin"))
     windows = sliding_windows(view, None if window is None else whole("window", window))
     if definition == "authors":
         return windows.mean_error(inner)
@@ -195,8 +194,6 @@ def differentiable_calibration_error(
     >>> round(cal.differentiable_calibration_error([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
     0.2948
     """
-    one_of("accuracy", accuracy, ("hard", "soft"))
-    one_of("confidence", confidence, ("max", "logsumexp"))
     if not eps >= 0:
         raise RefusedError(f"eps={eps!r} must be 0 or more")
     bins, p = SoftBins.ordered(n_bins, tau, eps), norm_order(norm)

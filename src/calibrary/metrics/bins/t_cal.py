@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number, ratio
@@ -143,7 +143,6 @@ def t_cal_test(
     >>> result.n_bins, round(result.pvalue, 3)
     (2, 0.013)
     """
-    one_of("null", null, ("consistency", "labels"))
     if view.noise_by_row(weight_type, "T-Cal"):
         raise RefusedError("weight_type='importance' gives no copies of rows to draw: use method='monte-carlo'")
     atoms = _Atoms(view)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError, one_of, warn
+from calibrary.base.errors import RefusedError, warn
 from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
@@ -187,8 +187,6 @@ def cox_intercept_slope(
     >>> round(result.intercept, 3), round(result.slope, 3)
     (0.559, 1.081)
     """
-    one_of("boundary", boundary, ("drop", "clip"))
-    one_of("weight_type", weight_type, ("frequency", "importance"))
     if not view.binary and not 0 <= reference < view.k:
         raise RefusedError(f"reference={reference!r} is not a class: choose from 0..{view.k - 1}")
     used = _inside(view, boundary)

@@ -55,7 +55,6 @@ def statistical_beta_calibration(view: Predictions, *, measure: str = "uniform",
     >>> round(cal.statistical_beta_calibration(y, p), 4)
     0.087
     """
-    one_of("measure", measure, ("uniform", "sample"))
     groups = view.ties
     return _statistic(groups.c, groups.w, beta_of(view), measure)
 
@@ -97,8 +96,6 @@ def statistical_beta_calibration_test(
     0.8966
     """
     null = null.replace("-", "_")
-    one_of("null", null, ("monte_carlo", "gamma"))
-    one_of("measure", measure, ("uniform", "sample"))
     copies = view.variance_weight(weight_type, "the beta calibration test")
     groups = view.ties
     found = beta_of(view)
@@ -234,7 +231,6 @@ def parabolic_wald(
     >>> round(cal.parabolic_wald(y, p), 4)
     0.446
     """
-    one_of("covariance", covariance, _COVARIANCES)
     weight = view.variance_weight(weight_type, "the parabolic Wald test")
     few, narrow = _too_few(view.ties, covariance == "null"), _too_narrow(view.ties)
     if everywhere(few):

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.errors import RefusedError
 from calibrary.base.once import once
 from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array
@@ -148,7 +148,6 @@ def calibration_map_error(
 
 
 def _map_error(view: Predictions, map: Any, norm: float, measure: str, options: Any) -> float:
-    one_of("measure", measure, ("sample", "uniform"))
     if not norm > 0:
         raise RefusedError(f"norm={norm!r} must be positive")
     if measure == "uniform":
@@ -242,7 +241,6 @@ def calibration_error_percentile(
     >>> round(cal.calibration_error_percentile(y, p, percentile=90), 4)
     0.2896
     """
-    one_of("measure", measure, ("sample", "uniform"))
     if not 0.0 <= percentile <= 100.0:
         raise RefusedError(f"percentile={percentile!r} must be from 0 to 100")
     if measure == "sample":

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of, undefined, warn
+from calibrary.base.errors import undefined, warn
 from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES, BINARY_LENSES, Lens, as_lens, code, code_matrix
 from calibrary.data.predictions import Predictions
@@ -58,7 +58,6 @@ def estimated_calibration_index(
     >>> round(cal.estimated_calibration_index(y, p, map="platt"), 4)
     0.0112
     """
-    one_of("scale", scale, ("review", "percent", "relative"))
     distance = _squared_distance(view, map, reference, options)
     if scale == "percent":
         return float(50.0 * distance)

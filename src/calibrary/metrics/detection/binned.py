@@ -51,7 +51,6 @@ def average_calibration_error(
     >>> round(cal.average_calibration_error([1, 0, 1, 1], [0.9, 0.6, 0.65, 0.3]), 4)
     0.3083
     """
-    one_of("empty", empty, ("skip", "zero"))
     if not len(matches):
         return no_value(matches, _EMPTY)
     cells = DetectionCells.of(bins_of(matches.score, n_bins, closed), matches.weight, matches.score, matches.correct)
@@ -100,7 +99,6 @@ def detection_expected_calibration_error(
     >>> round(cal.detection_expected_calibration_error(correct, score, n_bins=10, min_count=1), 4)
     0.2625
     """
-    one_of("denominator", denominator, ("all", "kept"))
     code, _ = grid_of(matches, features, n_bins, closed)
     cells = DetectionCells.of(code, matches.weight, matches.score, matches.correct)
     kept = (cells.weight if matches.counted else cells.rows) >= whole("min_count", min_count)

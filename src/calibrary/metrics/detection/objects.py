@@ -56,7 +56,6 @@ def object_calibration_error(
     >>> round(cal.object_calibration_error(truth, found), 4)
     0.6625
     """
-    one_of("aggregation", aggregation, _AGGREGATIONS)
     thresholds = _checked(iou_thresholds)
     errors = np.mean([_object_errors(matches, t, aggregation, probabilities) for t in thresholds], axis=0)
     counted = matches.objects.real & (matches.objects.category >= 0)

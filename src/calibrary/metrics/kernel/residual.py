@@ -12,7 +12,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.errors import RefusedError
 from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
@@ -269,7 +269,6 @@ def logit_smoothed_calibration_error(
     0.3004
     """
     method = str(method).replace("_", "-")
-    one_of("method", method, ("exact", "monte-carlo"))
     given = bandwidth if sigma is None else sigma
     s = max(positive_width(0.1 if given is None else given, (), "sigma") or 0.1, _SMALLEST)
     t = view.ties

@@ -200,7 +200,6 @@ def squared_kernel_calibration_error(
     >>> round(cal.squared_kernel_calibration_error(y, p, estimator="b", bandwidth=0.25), 4)
     0.0198
     """
-    one_of("estimator", estimator, ("uq", "ul", "b"))
     if estimator == "ul":
         terms, weight = _block_terms(view, kernel, matrix, block_size, shuffle, rng, options)
         return float(np.dot(weight, terms))
@@ -255,7 +254,6 @@ def squared_kernel_calibration_error_b_test(
     >>> round(cal.squared_kernel_calibration_error_b_test(y, p).pvalue, 4)
     0.0003
     """
-    one_of("method", method, ("distribution-free",))
     h, rows = _matrix(view, kernel, matrix, options)
     _refuse_bound(rows, matrix)
     b = pairs.mean_over_all(h, rows)
@@ -355,7 +353,6 @@ def squared_kernel_calibration_error_ul_test(
     """
     from scipy.special import ndtr
 
-    one_of("method", method, ("normal", "distribution-free"))
     views, share = pairs.apart(view)
     if method == "normal" and (met := min(informative_pairs(v, block_size) for v in views)) < FEW_INFORMATIVE:
         warn(

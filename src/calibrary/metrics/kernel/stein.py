@@ -70,7 +70,6 @@ def kernel_calibration_conditional_stein_discrepancy(
     >>> round(cal.kernel_calibration_conditional_stein_discrepancy(y, p), 4)
     -0.0697
     """
-    one_of("estimator", estimator, ("u", "b"))
     weight_type = options.get("weight_type", "frequency")
     pairs.need_pairs(view, weight_type, "kccsd")
     h, rows = _matrix(view, operator, kernel, options)
@@ -111,7 +110,6 @@ def kernel_calibration_conditional_stein_discrepancy_test(
     >>> round(cal.test("kccsd", y, p, method="pearson").pvalue, 3)
     0.539
     """
-    one_of("method", method, ("bootstrap", "pearson"))
     weight_type = options.get("weight_type", "frequency")
     pairs.need_pairs(pairs.apart(view).views[0], weight_type, "the test", 3 if method == "pearson" else 2)
     h, rows = _matrix(view, operator, kernel, options)

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, one_of, undefined, warn
+from calibrary.base.errors import RefusedError, undefined, warn
 from calibrary.data.checks import Array, Indices
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions, Sorted
@@ -270,7 +270,6 @@ def beta_kernel_calibration_error(
     >>> round(cal.beta_kernel_calibration_error([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.3], norm=1, bandwidth=0.1), 4)
     0.1895
     """
-    one_of("cross_term", cross_term, ("pair", "label"))
     power = checked_power(norm)
     unbiased = norm == 2 if debias is None else bool(debias)
     if unbiased and norm not in (1, 2):

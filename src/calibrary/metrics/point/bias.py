@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of, undefined
+from calibrary.base.errors import undefined
 from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
@@ -34,7 +34,6 @@ def global_squared_bias(view: Predictions, *, scale: str = "1/K", **common: Unpa
     >>> round(cal.global_squared_bias([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.0044
     """
-    one_of("scale", scale, ("1/K", "sum"))
     return as_number(np.square(_class_bias(view)).mean(axis=-1)) * (1 if scale == "1/K" else view.k)
 
 

@@ -170,7 +170,6 @@ def dual_focal_loss(
     >>> round(cal.dual_focal_loss([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.0561
     """
-    one_of("definition", definition, ("authors", "review"))
     gamma = not_negative("gamma", gamma)
     if definition == "authors":
         below = np.where(view.p < view.p_true[:, None], view.p, 0.0).max(axis=1)
@@ -269,7 +268,6 @@ def pseudo_spherical_score(
     >>> round(cal.pseudo_spherical_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.9611
     """
-    one_of("form", form, ("score", "loss"))
     if form == "loss" and alpha == 1:
         return surprise(view.p_true)
     _check_alpha(alpha)
@@ -303,7 +301,6 @@ def power_score(
     >>> round(cal.power_score([0, 1, 1], [0.2, 0.7, 0.9], alpha=3), 4)
     -0.86
     """
-    one_of("form", form, ("score", "unit", "literal"))
     _check_alpha(alpha)
     reward = view.p_true if form == "literal" or alpha == 2 else view.p_true ** (alpha - 1.0)
     rows = (alpha - 1.0) * sum_of_powers(view, alpha) - alpha * reward
@@ -331,7 +328,6 @@ def proper_linear_score(view: Predictions, *, form: str = "score", **rows_as: Un
     >>> round(cal.proper_linear_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     -0.9067
     """
-    one_of("form", form, ("score", "unit"))
     return brier_rows(view, "half") if form == "unit" else brier_rows(view, "sum") - 1.0
 
 

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
@@ -133,7 +133,6 @@ def hinge_loss(
     >>> round(cal.hinge_loss([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.2
     """
-    one_of("variant", variant, ("unit", "standard", "raw"))
     if variant == "raw":
         labels = view.y if view.fractional else None
         return _raw_hinge(view, labels if soft_target is None else soft(view, soft_target))

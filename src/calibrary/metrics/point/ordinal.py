@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.forms import class_residual_blocks, plain_vectors
@@ -94,7 +94,6 @@ def squared_absolute_ranked_probability_score(
     >>> round(cal.squared_absolute_ranked_probability_score([0, 2], p), 4)
     0.0513
     """
-    one_of("definition", definition, ("authors", "review"))
     rows = _cumulative_rows(view, np.abs, soft_target) ** 2
     return rows if definition == "authors" else rows * (view.k - 1)
 

@@ -209,8 +209,6 @@ def rms_calibration_error(
     >>> round(cal.rms_calibration_error(answers.y_true, answers.y_prob, tail="drop"), 3)
     0.271
     """
-    one_of("tail", tail, ("join", "drop"))
-    one_of("ties", ties, ("pool", "cut"))
     weight, residual = _pooled_bins(view, bin_size) if ties == "pool" else _cut_bins(view, bin_size)
     if tail == "drop":
         if np.ndim(view.total):
