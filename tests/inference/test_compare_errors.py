@@ -54,6 +54,17 @@ def test_the_pvalue_agrees_with_the_interval_at_any_level(method):
     assert decided == {True, False}
 
 
+@pytest.mark.parametrize(("id", "method"), [("ece", "joint"), ("bs", "studentized")])
+def test_the_pvalue_does_not_depend_on_the_level_of_the_interval(id, method):
+    y, a, b = models(0, n=500, slope=3.0)
+    found = [
+        cal.compare(id, y, a, b, method=method, n_resamples=99, confidence_level=level, rng=0)
+        for level in (0.8, 0.9, 0.95)
+    ]
+    assert 0.0 < found[0].pvalue < 0.05
+    np.testing.assert_allclose([r.pvalue for r in found], found[0].pvalue, rtol=1e-6, atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", ["basic", "percentile"])
 def test_the_pvalue_of_skewed_draws_is_that_of_the_interval_beside_it(kind):
     """A few losses are large, so that the two intervals leave out 0 at very different levels."""
