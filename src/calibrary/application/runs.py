@@ -11,9 +11,9 @@ import secrets
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -211,12 +211,15 @@ def _failed(run: AppRun, why: str) -> None:
 
 def _distinct_names(names: Sequence[str]) -> list[str]:
     """Distinct names for the files of one report, because the name of a file is the name of its model."""
-    own: list[str] = []
+    own: dict[str, None] = {}
+    numbers: dict[str, Iterator[int]] = {}
     for name in names:
         stem, dot, ending = name.partition(".")
-        numbered = (f"{stem}-{i}{dot}{ending}" for i in count(2))
-        own.append(next(each for each in chain([name], numbered) if each not in own))
-    return own
+        given = name
+        while given in own:
+            given = f"{stem}-{next(numbers.setdefault(name, count(2)))}{dot}{ending}"
+        own[given] = None
+    return list(own)
 
 
 def _link_or_copy(source: Path, target: Path) -> None:
