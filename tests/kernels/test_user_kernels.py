@@ -81,6 +81,11 @@ def test_an_invalid_kernel_is_refused(kernel, words, multi):
             cal.compute(id, *multi, kernel=kernel)
 
 
+def test_the_package_lists_what_it_defines():
+    assert {"Kernel", "KERNELS", "PairShape", "spread"} <= set(dir(cal.kernels))
+    assert "SMALLEST_SPREAD" not in dir(cal.kernels)
+
+
 def test_a_link_of_ones_own_stands_between_the_two_words():
     matches = cal.datasets.detections()
     for name, psi in (("threshold", lambda o: (o > 0).astype(float)), ("identity", lambda o: o)):

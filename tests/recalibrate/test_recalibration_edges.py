@@ -8,12 +8,22 @@ import pytest
 
 import calibrary as cal
 from calibrary.base.errors import RefusedError
+from calibrary.recalibrate.segments import segment_names
 
 RNG = np.random.default_rng(3)
 N = 200
 P = pd.Series(RNG.uniform(0.05, 0.95, N))
 Y = pd.Series((RNG.random(N) < P).astype(int))
 SITE = pd.Series(np.where(np.arange(N) % 2, "a", "b"))
+
+
+@pytest.mark.parametrize("gone", [None, np.nan, pd.NaT, pd.NA])
+def test_a_missing_segment_is_a_segment_and_a_missing_label_is_refused(gone):
+    assert segment_names(np.array(["a", gone, 2.5], dtype=object)).tolist() == ["a", "missing", "2.5"]
+    labels = Y.astype(object)
+    labels[3] = gone
+    with pytest.raises(RefusedError, match="y holds missing labels"):
+        cal.Recalibrator("platt").fit(P, labels)
 
 
 def moved(column):

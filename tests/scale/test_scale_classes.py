@@ -259,6 +259,16 @@ def test_whole_rows_come_from_the_sample_and_the_result_says_so() -> None:
     assert "needs complete rows, and the state stores only sums: create it with sample=" in without.skipped["skce_uq"]
 
 
+def test_the_accuracy_of_a_state_of_several_classes_is_that_of_what_it_uses() -> None:
+    y, p = some()
+    state = made(y, p)
+    known = {id: cal.scale.accuracy(id, state) for id in ("bs", "ece", "cece", "smece", "skce_uq")}
+    assert [known[id].kind for id in known] == ["exact", "exact", "exact", "bounded", "sampled"]
+    assert known["smece"] == cal.scale.accuracy("smece", state.top)
+    assert str(known["skce_uq"]) == "on 300 of 2,000 rows"
+    assert "needs complete rows" in cal.scale.accuracy("skce_uq", made(y, p, sample=0)).reason
+
+
 def test_everything_at_once() -> None:
     y, p = some(500)
     with warnings.catch_warnings():

@@ -131,6 +131,12 @@ def test_a_third_label_is_no_label_in_sql_either() -> None:
         in_sqlite(columns, query)
 
 
+@pytest.mark.parametrize("gone", [None, np.nan, pd.NaT, pd.NA])
+def test_a_missing_weight_is_no_weight(gone: Any) -> None:
+    state = State().update([0, 1, 1], [0.2, 0.5, 0.8], sample_weight=[1, gone, 2], drop_invalid=True)
+    assert (state.n, state.dropped) == (3, {"weight missing or not a whole number": 1})
+
+
 # -- keys ---------------------------------------------------------------------------------------------
 
 _UTC = datetime.UTC

@@ -125,6 +125,15 @@ def test_a_restart_begins_anew() -> None:
     assert found.segments[0].n == 7 * 300
     assert found.segments[0].intervals[1].low < 1.0 < found.segments[0].intervals[1].high
     assert "1 stretch before a restart" in found.notes[0]
+    stream.restart()
+    assert stream.result(notes=("The caller's note.",)).notes[0] == "The caller's note."
+
+
+def test_a_gate_takes_the_names_that_compute_takes() -> None:
+    y, p = rows(0)
+    for name in ("citl", "calibration_in_the_large"):
+        assert gate(f"{name}>0").number == "offset"
+        assert cal.compute(name, y, p) == cal.compute("cis", y, p).calibration_in_the_large
 
 
 def shaken(seed: int, units: str) -> tuple[bool, bool]:

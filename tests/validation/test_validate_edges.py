@@ -185,6 +185,12 @@ def test_a_missing_unit_is_refused(gone):
         cal.validate(plain(), X, Y, units=[*range(7), gone, *range(292)], **FAST)
 
 
+@pytest.mark.parametrize("gone", [None, np.nan, pd.NaT, pd.NA])
+def test_a_missing_outcome_is_refused(gone):
+    with pytest.raises(RefusedError, match="y holds missing outcomes"):
+        cal.validate(plain(), X, np.array([*Y[:-1], gone], dtype=object), **FAST)
+
+
 def test_a_metric_without_a_corrected_value_is_said():
     """Two units of one class each: a resample that leaves rows out has one class, and is a failed refit."""
     options = FAST | {"method": "632", "n_resamples": 20}

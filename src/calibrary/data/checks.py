@@ -138,14 +138,14 @@ def confidences(y_prob: Any, ask: str) -> Array:
 
 def missing(values: Sequence[Any]) -> int | None:
     """The position of the first missing value (None, NaN, pandas' NA and NaT), if there is one."""
-    return next((i for i, value in enumerate(values) if value is None or _is_not_itself(value)), None)
+    return next((i for i, value in enumerate(values) if is_absent(value)), None)
 
 
 def absent(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Which entries are missing: None, NaN, NaT and pandas' NA."""
     if values.dtype.kind != "O":
         return np.asarray(values != values)
-    gone = [value is None or _is_not_itself(value) for value in values.ravel().tolist()]
+    gone = [is_absent(value) for value in values.ravel().tolist()]
     return np.array(gone, dtype=bool).reshape(values.shape)
 
 
@@ -167,11 +167,12 @@ def given_weights(sample_weight: Any, n: int) -> NDArray[Any] | None:
     return w
 
 
-def _is_not_itself(value: Any) -> bool:
+def is_absent(value: Any) -> bool:
+    """Whether a value is missing: None, NaN, NaT or pandas' NA."""
     if isinstance(value, str | int):
         return False
     try:
-        return bool(value != value)
+        return value is None or bool(value != value)
     except TypeError:  # pandas' NA: even its comparison with itself is NA
         return True
     except ValueError:  # an array, which is not missing

@@ -25,6 +25,7 @@ from calibrary.data.boxes import (
     numbers,
     size_table,
 )
+from calibrary.data.checks import is_absent
 
 
 def read_pair(ground_truth: Any, results: Any, unknown_images: str = "error") -> Pair:
@@ -169,7 +170,7 @@ def _unique(ids: list[Any], where: str) -> list[Hashable]:
     for i, id in enumerate(ids):
         if not isinstance(id, Hashable):
             raise RefusedError(f"{where}[{i}].id = {id!r} is not an identifier: use a number or a text")
-        if id is None or id != id:
+        if is_absent(id):
             raise RefusedError(f"{where}[{i}].id = {id!r} is missing: use a number or a text")
         if id in seen:
             raise RefusedError(f"{where}[{i}].id = {id!r} occurs twice: identifiers must be unique")

@@ -21,7 +21,8 @@ from numpy.polynomial import polynomial
 
 from calibrary.base.errors import RefusedError, one_of, suggest, warn
 from calibrary.base.moved import takes_old_keywords
-from calibrary.data.checks import SMALLEST_SPREAD, Array
+from calibrary.data.checks import SMALLEST_SPREAD as _SMALLEST_SPREAD
+from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, Sorted
 from calibrary.numerics.draw import shuffled
 from calibrary.numerics.runs import run_lengths
@@ -354,7 +355,7 @@ def median_bandwidth(
     scale, metric = (math.sqrt(2.0), "tv") if view.k == 2 and metric == "euclidean" else (1.0, metric)
     key = ("median distance", metric, include_self, weight_type)
     h = float(view.remember(key, lambda: _median_distance(view, metric, include_self, weight_type)))
-    return scale * h if h >= SMALLEST_SPREAD else 1.0
+    return scale * h if h >= _SMALLEST_SPREAD else 1.0
 
 
 def _median_distance(view: Predictions, metric: str, include_self: bool, weight_type: str) -> float:
@@ -570,4 +571,5 @@ def _fold_errors(view: Predictions, kernel: Kernel, widths: Array, folds: int, r
 
 def __dir__() -> list[str]:
     own = {name for name, value in globals().items() if getattr(value, "__module__", __name__) == __name__}
+    own.add("PairShape")  # a type has the module of typing
     return sorted(name for name in own if not (name.startswith("_") or isinstance(globals()[name], ModuleType)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrary.base.errors import RefusedCallError, RefusedError, warn
 from calibrary.base.numbers import counted
-from calibrary.data.checks import Array
+from calibrary.data.checks import Array, is_absent
 
 #: Phrases with the probability that people mean by them: medians of surveys of probability words, rounded to 5%. They
 #: are not a calibrated scale: pass ``words=`` for your own.
@@ -149,7 +149,7 @@ def _phrases(words: Any) -> list[tuple[re.Pattern[str], float]]:
 
 def _stated(text: Any, phrases: list[tuple[re.Pattern[str], float]]) -> _Stated:
     """The confidence in one text, or NaN and the reason."""
-    if text is None or text != text:
+    if is_absent(text):
         return _Stated(np.nan, "are missing")
     if not isinstance(text, str):
         raise RefusedCallError(f"texts holds {text!r:.40}: pass texts")

@@ -17,11 +17,11 @@ from calibrary.maps.loess import smooth_line
 from calibrary.maps.reliability import ReliabilityMap
 from calibrary.metrics.segments.grouping_loss import leaf_of_each
 from calibrary.numerics.draw import shuffled
+from calibrary.numerics.laws import clopper_pearson
 from calibrary.plots import style
 from calibrary.plots.axis import axis_names
 from calibrary.plots.data import FigureData, binary_view, facts
 from calibrary.plots.frame import Said, drawn
-from calibrary.plots.reliability import clopper_pearson
 
 #: Groups of clusters, in order of confidence, whose mean is drawn as a point.
 _POINTS = 12

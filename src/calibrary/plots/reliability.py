@@ -22,6 +22,7 @@ from calibrary.inference.draw.bands import on_labels, pointwise
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.measure import automatic, measure
 from calibrary.numerics.draw import generator
+from calibrary.numerics.laws import clopper_pearson
 from calibrary.plots import style
 from calibrary.plots.axis import WHOLE, Axis, axis_names, axis_of, direction, event_bins, square, strip_of, together
 from calibrary.plots.data import CHECKED, FigureData, binary_view, facts, interval_of, refuse_unknown
@@ -203,17 +204,6 @@ def wilson(share: Array, n: Array, level: float) -> tuple[Array, Array]:
     center = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
     return center - half, center + half
-
-
-def clopper_pearson(share: Array, n: Array, level: float) -> tuple[Array, Array]:
-    """Clopper and Pearson's interval of a frequency; whole rows or weights."""
-    from scipy.special import betaincinv
-
-    hits, tail = share * n, (1 - level) / 2
-    tiny = np.finfo(float).tiny
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, tiny), n - hits + 1, tail), 0.0)
-    high = np.where(hits < n, betaincinv(hits + 1, np.maximum(n - hits, tiny), 1 - tail), 1.0)
-    return low, high
 
 
 def _consistency(bins: Groups, level: float, rng: Any, draws: int) -> tuple[Array, Array]:

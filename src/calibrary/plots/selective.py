@@ -11,10 +11,10 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.diagnostics.reliability import set_coverage_curve
 from calibrary.lookup import catalogue
+from calibrary.numerics.laws import clopper_pearson
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, facts
 from calibrary.plots.frame import Said, drawn
-from calibrary.plots.reliability import clopper_pearson
 
 #: Points drawn of a curve; between thresholds the curve is the mean over random orders of the tied answers.
 _POINTS = 400

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, expit, log_expit
 
 from calibrary.base.errors import RefusedError, suggest
-from calibrary.data.checks import Array, Indices
+from calibrary.data.checks import Array, Indices, is_absent
 from calibrary.maps.base import logit
 from calibrary.numerics.solve.newton import losses_of_groups, minimize_each
 
@@ -34,7 +34,7 @@ def segment_names(values: NDArray[Any]) -> NDArray[np.str_]:
 
 
 def _word(value: Any) -> str:
-    if value is None or value != value:
+    if is_absent(value):
         return "missing"
     return f"{value:g}" if isinstance(value, float) else str(value)
 

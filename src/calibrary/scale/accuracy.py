@@ -154,7 +154,7 @@ def accuracy(metric: str, state: Any, **options: Any) -> Accuracy:
     rows = state.as_predictions() if hasattr(state, "as_predictions") else state
     entry = catalogue[metric]
     question = with_bins(entry, rows, Question(options=entry.settled_keywords(options)))
-    return accuracy_of(rows, entry, question.options)
+    return rows.accuracy(entry, question)
 
 
 def worst(found: Sequence[Accuracy]) -> Accuracy:

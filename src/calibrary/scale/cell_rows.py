@@ -16,7 +16,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.views import Looks, Views
 from calibrary.numerics.cells import Grid
 from calibrary.numerics.runs import run_lengths, run_starts
-from calibrary.scale.accuracy import accuracy_of, reading, refusal_of, worst
+from calibrary.scale.accuracy import Accuracy, accuracy_of, reading, refusal_of, worst
 from calibrary.scale.keys import in_order
 from calibrary.scale.table import CountTable
 
@@ -110,6 +110,9 @@ class CellRows(Predictions):
     def shown(self) -> Views:
         """These rows as the only view of a lens."""
         return Views((self,), reading=_reading)
+
+    def accuracy(self, entry: Any, question: Any) -> Accuracy:
+        return accuracy_of(self, entry, question.options)
 
     def note_for(self, entry: Any, question: Any) -> str:
         views = self.through(entry.lens_for(self, question)).views

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
-from calibrary.data.checks import ROW_SUM_TOLERANCE, are_probabilities, missing, refuse_negative, sum_to_one_rounded
+from calibrary.data.checks import ROW_SUM_TOLERANCE, are_probabilities, is_absent, refuse_negative, sum_to_one_rounded
 from calibrary.data.predictions import Predictions, predictions
 
 Flags = NDArray[np.bool_]
@@ -109,7 +109,7 @@ def _is_class(y: NDArray[Any], k: int, labels: tuple[Hashable, ...] | None, pos_
     if y.dtype == object or y.dtype.kind not in "fiub" or labels is not None or pos_label is not None:
         values = y.tolist()
         positions = range(k) if labels is None and pos_label is None else None
-        return np.array([missing([v]) is None and _may_be(v, labels, positions) for v in values], dtype=bool)
+        return np.array([not is_absent(v) and _may_be(v, labels, positions) for v in values], dtype=bool)
     with np.errstate(invalid="ignore"):
         return np.asarray((y >= 0) & (y < k) & (np.floor(y) == y if y.dtype.kind == "f" else True))
 
@@ -134,7 +134,7 @@ def are_copies(w: NDArray[Any]) -> Flags:
 
 def _as_floats(w: NDArray[Any]) -> NDArray[np.float64]:
     if w.dtype == object:
-        return np.array([np.nan if v is None or v != v else v for v in w.tolist()], dtype=np.float64)
+        return np.array([np.nan if is_absent(v) else v for v in w.tolist()], dtype=np.float64)
     return w.astype(np.float64)
 
 

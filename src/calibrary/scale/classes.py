@@ -22,7 +22,7 @@ from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Looks, Views
 from calibrary.numerics.draw import STEP, Hashes, finalized
-from calibrary.scale.accuracy import accuracy_of, worst
+from calibrary.scale.accuracy import Accuracy, accuracy_of, worst
 from calibrary.scale.cell_rows import CellRows
 from calibrary.scale.checks import checked_rows, valid_rows, whole_weights
 from calibrary.scale.files import Label, MergeableRows
@@ -198,16 +198,22 @@ class VectorRows(Predictions):
             return self.classes_alone[1]
         raise RefusedError(_ONE_PART)
 
-    def note_for(self, entry: Any, question: Any) -> str:
+    def accuracy(self, entry: Any, question: Any) -> Accuracy:
+        """Exact for the mean of a summed loss, that of the least precise state of a lens, or on sampled rows."""
         lens = entry.lens_for(self, question)
         views = self.through(lens)
         if entry.id in views.known and not question.options:
-            return "exact"
-        if lens.name not in ("top-label", "class-wise", "binary"):
-            return f"on {self.n:,} of {self.n_all:,} rows"
-        if len(views.views) > _MOST_NOTES:
+            return Accuracy("exact", 0.0)
+        if isinstance(views.views[0], CellRows):
+            return worst([accuracy_of(view, entry, question.options) for view in views.views])
+        if not self.n:
+            return Accuracy("refused", reason=_NEEDS_ROWS.format(entry.id))
+        return Accuracy("sampled", reason=f"on {self.n:,} of {self.n_all:,} rows")
+
+    def note_for(self, entry: Any, question: Any) -> str:
+        if entry.lens_for(self, question).name == "class-wise" and self.k > _MOST_NOTES:
             return "from states of the classes: calibrary.scale.accuracy(id, state.classes.by('class')[k]) bounds each"
-        return str(worst([accuracy_of(view, entry, question.options) for view in views.views]))
+        return str(self.accuracy(entry, question))
 
     # -- what a sample cannot do ----------------------------------------------------------------
 
@@ -227,11 +233,13 @@ def _needs_rows(view: Any, entry: Any, options: Mapping[str, Any]) -> Any:
     """Refuse metrics that need complete rows, if there is no sample."""
     if entry.id in view.losses and not options:
         return view
-    raise RefusedError(
-        f"{entry.id} needs complete rows, and the state stores only sums: create it with sample=100_000, or use "
-        "lens='top-label' "
-        "or lens='class-wise'"
-    )
+    raise RefusedError(_NEEDS_ROWS.format(entry.id))
+
+
+_NEEDS_ROWS = (
+    "{} needs complete rows, and the state stores only sums: create it with sample=100_000, or use lens='top-label' "
+    "or lens='class-wise'"
+)
 
 
 #: The most classes for which a table computes bounds.

@@ -184,7 +184,13 @@ class StoreWatch:
 
 
 _GATE = re.compile(r"\s*([\w.]+)\s*([<>])=?\s*(-?\d*\.?\d+)(%?)\s*")
-_SAME_AS = {"cis.slope": "slope", "bs": "brier", "nll": "log_loss", "cis.calibration_in_the_large": "offset"}
+_SAME_AS = {
+    "cis.slope": "slope",
+    "bs": "brier",
+    "nll": "log_loss",
+    "citl": "offset",
+    "calibration_in_the_large": "offset",
+}
 
 
 class Gate(NamedTuple):
@@ -684,7 +690,7 @@ class Watch:
         at = np.array([self._number[key] for key in keys], dtype=np.int64)
         named = store, s.by, s.alpha, self.days[0], self.days[-1]
         if not keys:
-            return StoreWatch(*named, (), 2, s.error, tuple(self._notes([])))
+            return StoreWatch(*named, (), 2, s.error, (*notes, *self._notes([])))
         levels = self._levels(at)
         peaks = np.maximum.accumulate(levels, axis=1) if s.error == "any" else levels
         raw = np.exp(-peaks)

@@ -12,8 +12,8 @@ from calibrary.base.numbers import percent
 from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
+from calibrary.numerics.laws import clopper_pearson
 from calibrary.numerics.solve.newton import logistic_loss, minimize
-from calibrary.plots.reliability import clopper_pearson
 
 #: The smallest singular value of the confusion matrix must be this many of its standard errors.
 _STANDARD_ERRORS = 3.0

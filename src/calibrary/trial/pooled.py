@@ -41,6 +41,7 @@ from calibrary.inference.verbs.interval import interval
 from calibrary.lookup import catalogue
 from calibrary.maps.base import logit
 from calibrary.metrics.machinery.declare import Result
+from calibrary.numerics.laws import clopper_pearson
 from calibrary.question import PLAIN
 from calibrary.trial.curves import PooledCurve, pooled_curve
 from calibrary.trial.effects import Effects, OneStage, one_stage_logistic, pooled_effects, random_ratio
@@ -504,7 +505,8 @@ class _PoolingAsked:
         note = "; ".join(x for x in (found.why and f"left out: {found.why}", found.note) if x)
         if key == "oe" and one_class(part.y):
             estimate = events / expected if expected > 0.0 else _NAN
-            low, high = (x * n / expected if expected > 0.0 else _NAN for x in _exact_share(events, n, self.level))
+            ends = clopper_pearson(events / n, n, self.level)
+            low, high = (float(x) * n / expected if expected > 0.0 else _NAN for x in ends)
             note = found.note or note
         return CentreRow(
             estimate, low, high, self.level, error, note=note, centre=self.names[i], metric=key, n=n, events=events,
@@ -517,11 +519,3 @@ def _named(centres: list[str]) -> str:
     shown = ", ".join(map(in_sentence, centres[:_MOST_NAMED]))
     more = len(centres) - _MOST_NAMED
     return f"{'Centre' if len(centres) == 1 else 'Centres'} {shown}{f' and {more:,} more' if more > 0 else ''}"
-
-
-def _exact_share(events: int, n: int, level: float) -> tuple[float, float]:
-    """The interval of Clopper and Pearson for a share."""
-    half = (1.0 - level) / 2.0
-    low = 0.0 if events == 0 else float(scipy.special.betaincinv(events, n - events + 1, half))
-    high = 1.0 if events == n else float(scipy.special.betaincinv(events + 1, n - events, 1.0 - half))
-    return low, high

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrary.base.errors import RefusedError, one_of, undefined, warn
 from calibrary.base.signatures import options_of
-from calibrary.data.checks import Array, Indices, as_array, as_floats
+from calibrary.data.checks import Array, Indices, as_array, as_floats, missing
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions
@@ -288,9 +288,9 @@ def _by_value(labels: Any) -> Indices:
     if labels.dtype.kind != "O":
         return UserGroups(labels).fit(np.zeros(len(labels))).index_
     number: dict[Hashable, int] = {}
-    missing = [i for i, g in enumerate(labels) if g is None or g != g]
-    if missing:
-        raise RefusedError(f"groups[{missing[0]}] is missing: pass a group for every row")
+    gone = missing(labels.tolist())
+    if gone is not None:
+        raise RefusedError(f"groups[{gone}] is missing: pass a group for every row")
     return np.array([number.setdefault(g, len(number)) for g in labels.tolist()], dtype=np.intp)
 
 

@@ -41,6 +41,15 @@ def two_sided_pvalue(k: NDArray[np.int64], n: NDArray[np.int64], p: Array) -> Ar
     return pvalue
 
 
+def clopper_pearson(share: Any, n: Any, level: float) -> tuple[Array, Array]:
+    """Clopper and Pearson's interval of a frequency; whole rows or weights."""
+    hits, tail = share * n, (1 - level) / 2
+    tiny = np.finfo(float).tiny
+    low = np.where(hits > 0, scipy.special.betaincinv(np.maximum(hits, tiny), n - hits + 1, tail), 0.0)
+    high = np.where(hits < n, scipy.special.betaincinv(hits + 1, np.maximum(n - hits, tiny), 1 - tail), 1.0)
+    return low, high
+
+
 def rejected(
     index: NDArray[np.intp], k: NDArray[np.int64], n: NDArray[np.int64], p: Array, alpha: float
 ) -> NDArray[np.bool_]:
