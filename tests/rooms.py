@@ -70,7 +70,7 @@ def from_inside(path: pathlib.Path) -> set[str]:
     """The names that a room around the core imports from inside it and that are not public."""
     if room_of(path) in CORE:
         return set()
-    public_names = {f"{name.module}.{name.name}" for name in public.PUBLIC.values()}
+    public_names = {f"{name.module}.{name.name}".removeprefix("calibrary.") for name in public.PUBLIC.values()}
     rooms = set(CORE) - set(SHARED)
     return {name for name in imported(path) if name.split(".")[0] in rooms} - public_names
 

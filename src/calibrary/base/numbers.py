@@ -18,6 +18,18 @@ _BOUNDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0)
 _USUAL = 0.05
 
 
+def is_absent(value: Any) -> bool:
+    """Whether a value is missing: None, NaN, NaT or pandas' NA."""
+    if isinstance(value, str | int):
+        return False
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas' NA: even its comparison with itself is NA
+        return True
+    except ValueError:  # an array, which is not missing
+        return False
+
+
 def number(value: float | None) -> str:
     """Three decimals, or two digits below 0.01 (0.0086 and 0.152 have the same precision); fewer from 100 on."""
     if value is None:

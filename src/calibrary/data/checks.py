@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, first_line, warn
+from calibrary.base.numbers import is_absent
 from calibrary.base.text import in_sentence
 
 Array = NDArray[np.float64]
@@ -165,18 +166,6 @@ def given_weights(sample_weight: Any, n: int) -> NDArray[Any] | None:
     if w is not None and w.shape != (n,):
         raise RefusedError(f"sample_weight has shape {w.shape}, y_true has {n} rows: pass one weight per row")
     return w
-
-
-def is_absent(value: Any) -> bool:
-    """Whether a value is missing: None, NaN, NaT or pandas' NA."""
-    if isinstance(value, str | int):
-        return False
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # pandas' NA: even its comparison with itself is NA
-        return True
-    except ValueError:  # an array, which is not missing
-        return False
 
 
 def checked_probabilities(y_prob: Any, percent: bool = False, rescale: bool = False) -> Array:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import RefusedCallError, RefusedError
+from calibrary.base.numbers import is_absent
 from calibrary.data.boxes import (
     Boxes,
     Pair,
@@ -25,7 +26,6 @@ from calibrary.data.boxes import (
     numbers,
     size_table,
 )
-from calibrary.data.checks import is_absent
 
 
 def read_pair(ground_truth: Any, results: Any, unknown_images: str = "error") -> Pair:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrary.base.errors import RefusedCallError, RefusedError, warn
-from calibrary.base.numbers import counted
-from calibrary.data.checks import Array, is_absent
+from calibrary.base.numbers import counted, is_absent
+from calibrary.data.checks import Array
 
 #: Phrases with the probability that people mean by them: medians of surveys of probability words, rounded to 5%. They
 #: are not a calibrated scale: pass ``words=`` for your own.

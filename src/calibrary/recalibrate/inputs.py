@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
+from calibrary.base.numbers import is_absent
 from calibrary.data import is_data
-from calibrary.data.checks import Array, absent, as_array, checked_probabilities, outside, shown_place, sigmoid, softmax
+from calibrary.data.checks import Array, as_array, checked_probabilities, outside, shown_place, sigmoid, softmax
 from calibrary.data.predictions import Predictions
 
 
@@ -78,7 +79,7 @@ def refuse_swapped(p: Any, y: Any) -> None:
 def class_names(y: NDArray[Any], p: Array, columns: Sequence[Any] | None) -> tuple[Hashable, ...]:
     """The classes in the order of the columns: sorted as in scikit-learn, unless the columns are named after them."""
     k = 2 if p.ndim == 1 else p.shape[1]
-    if y.dtype.kind == "O" and absent(y).any():
+    if y.dtype.kind == "O" and any(map(is_absent, y.tolist())):
         raise RefusedError("y holds missing labels: drop the rows without one")
     if y.dtype.kind == "f" and not (np.isfinite(y).all() and (y == np.rint(y)).all()):
         raise RefusedError(

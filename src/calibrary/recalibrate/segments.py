@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, expit, log_expit
 
 from calibrary.base.errors import RefusedError, suggest
-from calibrary.data.checks import Array, Indices, is_absent
+from calibrary.base.numbers import is_absent
+from calibrary.data.checks import Array, Indices
 from calibrary.maps.base import logit
 from calibrary.numerics.solve.newton import losses_of_groups, minimize_each
 

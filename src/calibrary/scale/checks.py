@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
-from calibrary.data.checks import ROW_SUM_TOLERANCE, are_probabilities, is_absent, refuse_negative, sum_to_one_rounded
+from calibrary.base.numbers import is_absent
+from calibrary.data.checks import ROW_SUM_TOLERANCE, are_probabilities, refuse_negative, sum_to_one_rounded
 from calibrary.data.predictions import Predictions, predictions
 
 Flags = NDArray[np.bool_]

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, extra
+from calibrary.base.numbers import is_absent
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import as_array
 
@@ -65,10 +66,7 @@ def canonical(value: Any, name: str = "by") -> Any:
         return value
     if isinstance(value, uuid.UUID):
         return str(value)
-    try:
-        if value != value:  # pandas' NaT is not itself
-            return None
-    except TypeError:  # and comparing its NA gives NA
+    if is_absent(value):
         return None
     raise RefusedError(f"{name} holds {in_sentence(value, 40)}: by= columns must hold texts, numbers, dates or times")
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, bounded, collected_warnings, flag, one_of, warn, whole
 from calibrary.base.moved import takes_old_keywords
+from calibrary.base.numbers import is_absent
 from calibrary.data.asked import checks_options
-from calibrary.data.checks import Array, Indices, as_array, checked_weights, missing, one_each
+from calibrary.data.checks import Array, Indices, as_array, checked_weights, one_each
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import check_level, means
@@ -234,7 +235,7 @@ def _given(model: Any, X: Any, y: Any, units: Any, sample_weight: Any) -> _Given
 
 def _classes(labels: NDArray[Any]) -> tuple[tuple[Hashable, ...], Indices]:
     """The classes in order, and the index of each row's class."""
-    if labels.dtype.kind == "O" and missing(labels.tolist()) is not None:
+    if labels.dtype.kind == "O" and any(map(is_absent, labels.tolist())):
         raise RefusedError("y holds missing outcomes: drop the rows without one")
     if labels.dtype.kind == "f" and not (np.isfinite(labels).all() and (labels == np.rint(labels)).all()):
         raise RefusedError("y holds fractions or missing numbers: pass the class that occurred in every row")
