@@ -17,8 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import calibrary as cal
+from calibrary.base.signatures import own_options
 from calibrary.data.lens import ALL_LENSES
 from calibrary.lookup import by_name
+from calibrary.metrics.machinery import option_checks
 from calibrary.metrics.machinery.cards import table2
 from calibrary.metrics.machinery.declare import TESTS
 from each import FULL, amount, each, turn
@@ -440,3 +442,22 @@ def test_a_p_value_is_a_probability_and_calibrated_data_pass(entry):
     assert 0.001 < pvalue <= 1.0
     wrong = cal.test(entry.id, y, c**3, **options, **extra(entry, 300))
     assert wrong.pvalue < min(0.3, result.pvalue)  # a distribution-free bound is weak even against gross errors
+
+
+def test_every_line_of_the_table_of_options_is_about_an_option():
+    """A line for one metric names an option of it or of its test, whose default is one of the words."""
+    for key, known in option_checks._TABLE.items():
+        id, _, name = key.partition(".")
+        if name:
+            declared = [own_options(each.formula) for each in (cal.catalogue[id], TESTS.get(id)) if each is not None]
+            defaults = [options[name].default for options in declared if name in options]
+            assert defaults, key
+            if "words" in known:
+                assert set(defaults) <= {*known["words"].split("|"), None}, key
+
+
+@pytest.mark.parametrize("key", ["skce.estimator", "cis.boundary", "ps.form", "ici.measure", "hinge.variant"])
+def test_an_unknown_word_is_refused_before_the_formula_is_called(key):
+    id, _, name = key.partition(".")
+    with pytest.raises(cal.RefusedError, match=f"^{name}='nonsense' is not known: choose from "):
+        cal.compute(id, [0, 1, 1, 0, 1], [0.2, 0.7, 0.6, 0.3, 0.9], **{name: "nonsense"})
