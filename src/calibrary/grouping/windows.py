@@ -142,10 +142,10 @@ class CopyWindows:
             return np.abs(mean - inside)
         start = np.arange(len(mean))
         turn = np.clip(self.below.astype(np.int64)[self.c.searchsorted(mean, "right")], start, start + size)
-        # the copies below the window's mean label, and those above it
-        under = mean * (turn - start) - (moment[turn] - moment[:-size])
-        over = moment[size:] - moment[turn] - mean * (start + size - turn)
-        return np.asarray(np.maximum(under + over, 0.0) / size)
+        # the copies above the window's mean label less those below it: sums of confidences, and numbers of copies
+        apart = moment[size:] + moment[:-size] - 2.0 * moment[turn]
+        apart += mean * (2.0 * turn - (2.0 * start + size))
+        return np.asarray(np.maximum(apart, 0.0) / size)
 
     @property
     def number(self) -> float:

@@ -547,11 +547,10 @@ def _of_true_classes(p: Predictions, *, group: str = "mean", convention: str = "
     gaps = [(p.top == k) - confidence for k in range(p.k)]
 
     def values(y: Any, w: Any) -> Array:
-        y, w = p.y if y is None else y, p.weight if w is None else w
-        inside = [np.where(y == k, w, 0.0) for k in range(p.k)]
-        size = np.stack([x.sum(axis=-1) for x in inside], axis=-1)
-        total = np.stack([x @ gap for x, gap in zip(inside, gaps, strict=True)], axis=-1)
-        return _SIGNS[convention] * _of_classes(ratio(total, size), size, group)
+        inside = [((p.y if y is None else y) == k).astype(np.float64) for k in range(p.k)]
+        sums = [x @ (p.weight * gap) if w is None else w @ (x * gap) for x, gap in zip(inside, gaps, strict=True)]
+        size = np.stack([x @ p.weight if w is None else w @ x for x in inside], axis=-1)
+        return _SIGNS[convention] * _of_classes(ratio(np.stack(sums, axis=-1), size), size, group)
 
     return values
 

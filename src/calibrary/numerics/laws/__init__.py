@@ -248,10 +248,10 @@ def _exact(u: Array, n: Array, q: Array) -> Array:
     order = np.argsort(-steps, kind="stable")
     v, reached = v[order], reached[:, order]
     left = np.searchsorted(-steps[order], -np.arange(len(reached)), side="left")  # columns with more than k steps
-    count = np.zeros(v.shape, dtype=np.int16)
+    count = np.zeros(v.shape, dtype=np.int8)  # fewer than 100 steps: the mean of the rare counts is below 25
     for k in range(int(steps.max(initial=0))):
         m = int(left[k])
-        count[:m] += v[:m] > reached[k, :m, None]
+        count[:m] += (v[:m] > reached[k, :m, None]).view(np.int8)
     back = np.empty(v.shape)
     back[order] = np.minimum(count, n[order][:, None])
     return np.where(turned, n - back.T, back.T)
@@ -259,16 +259,11 @@ def _exact(u: Array, n: Array, q: Array) -> Array:
 
 def _distribution(n: Array, rare: Array) -> Array:
     """P(count <= k), one row for each relevant k."""
-    pmf = np.exp(n * np.log1p(-rare))
-    below, rows = pmf, []
-    odds = rare / (1.0 - rare)
     # at mean m the count exceeds m + 10 sqrt(m) + 20 with probability below 1e-12
     most = int(np.ceil(np.max(n * rare + 10.0 * np.sqrt(n * rare) + 20.0, initial=0.0)))
-    for k in range(most):
-        rows.append(below)
-        pmf = pmf * odds * np.maximum(n - k, 0.0) / (k + 1.0)
-        below = below + pmf
-    return np.array(rows).reshape(most, len(n))
+    k = np.arange(1.0, most)[:, None]
+    ratios = rare / (1.0 - rare) * np.maximum(n - k + 1.0, 0.0) / k
+    return np.cumsum(np.cumprod(np.vstack([np.exp(n * np.log1p(-rare)), ratios]), axis=0), axis=0)
 
 
 def normal_quantile(u: Array) -> Array:
