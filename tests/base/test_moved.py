@@ -43,6 +43,7 @@ SINCE_0_3 = {
     "calibrary.plots.centres", "calibrary.recalibrate.fitted_rows",
     "calibrary.recalibrate.inverse", "calibrary.reporting.acting", "calibrary.reporting.cells",
     "calibrary.reporting.ensembles", "calibrary.reporting.first", "calibrary.reporting.language_models",
+    "calibrary.reporting.metric_table",
     "calibrary.reporting.remedy", "calibrary.reporting.shifted", "calibrary.reporting.tripod",
     "calibrary.scale.dialects", "calibrary.scale.store_files", "calibrary.secondorder.detector",
     "calibrary.secondorder.result", "calibrary.shift.assumption", "calibrary.shift.density",

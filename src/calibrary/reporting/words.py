@@ -80,6 +80,9 @@ class Defect(Estimate):
     unclear: bool = False
 
 
+Direction = Spread = Defect  # the names in pickles of earlier versions
+
+
 @dataclass(frozen=True)
 class Answer:
     """The paragraph of a page and the sentences below it."""
