@@ -268,10 +268,12 @@ def _options(record: dict[str, Any], where: str) -> tuple[Any, list[str]]:
 
 
 def _is_text(value: Any) -> bool:
+    if not isinstance(value, str):
+        return False
     try:
         float(value)
-    except (TypeError, ValueError):
-        return isinstance(value, str)
+    except ValueError:
+        return True
     return False
 
 
