@@ -564,7 +564,7 @@ def _refuse_unused(options: Mapping[str, Any], chosen: list[Entry]) -> None:
     known = {name for entry in chosen for name in entry.options}
     for name, value in options.items():
         if name not in known:
-            meant = known.union(*(entry.front.common for entry in chosen))
+            meant = known.union(*(entry.front.common for entry in chosen)) - {name}  # a table may not take it
             raise RefusedCallError(f"no metric here takes {name!r}: {suggest(name, meant)}")
         _refuse_everywhere(name, value, [entry for entry in chosen if name in entry.options])
 

@@ -254,3 +254,9 @@ def test_a_metric_whose_draws_are_slow_on_many_rows_has_its_value_only_unless_it
     assert row.low is row.pvalue is None
     assert "each draw is slow" in row.note
     assert cal.evaluate(y, p, metrics=["atb"], **settings).row("atb").low is not None
+
+
+def test_an_option_that_no_table_takes_is_never_suggested_for_itself():
+    with pytest.raises(cal.RefusedCallError, match="no metric here takes 'by'") as refused:
+        cal.evaluate(Y, P, metrics=["ece", "bs"], by=Y)
+    assert "mean 'by'" not in str(refused.value)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.special import expit, logit
 
 import calibrary as cal
+from calibrary.data.sample import sample_of
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.inference.methods.inversion import error_at_the_extreme, unsure_side
 from calibrary.inference.methods.joint import Joint, Side
+from calibrary.inference.verbs import comparison
+from calibrary.question import Question
 from each import amount
 
 
@@ -200,3 +204,21 @@ def test_the_sides_of_a_cumulative_sum_by_hand():
     assert not unsure_side(one)
     two = walked(np.repeat([1, 0, 1, 0], [13, 37, 24, 26]))  # 3 too many, then 6 too few
     assert unsure_side(two)
+
+
+@pytest.mark.parametrize("broken", [0, 1])
+def test_a_fault_of_the_library_is_named_whichever_model_it_concerns(broken):
+    y, *both = models(0)
+    calls = iter(range(10**6))
+
+    def fails_at_times(data):
+        return 0.25 if next(calls) % 2 else 1 / 0
+
+    pair = [as_statistic("bs", sample_of(cal.predictions(y, p)), Question()) for p in both]
+    own = pair[broken].value
+    pair[broken] = replace(pair[broken], of=fails_at_times, listed=True)
+    pair[broken].__dict__["value"] = own
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        comparison._resampled(*pair, {"n_resamples": 20, "rng": 0, "workers": 1})
+    assert any("bs failed on some resamples" in str(warning.message) for warning in said)

@@ -267,6 +267,8 @@ def test_the_accuracy_of_a_state_of_several_classes_is_that_of_what_it_uses() ->
     assert known["smece"] == cal.scale.accuracy("smece", state.top)
     assert str(known["skce_uq"]) == "on 300 of 2,000 rows"
     assert "needs complete rows" in cal.scale.accuracy("skce_uq", made(y, p, sample=0)).reason
+    with pytest.raises(cal.RefusedCallError, match="is about a state"):
+        cal.scale.accuracy("bs", cal.predictions(y, p))
 
 
 def test_everything_at_once() -> None:

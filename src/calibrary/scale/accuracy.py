@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError, collected_warnings
+from calibrary.base.errors import RefusedCallError, RefusedError, collected_warnings
 from calibrary.data.checks import Array, are_probabilities
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.named import edges_among
@@ -152,6 +152,8 @@ def accuracy(metric: str, state: Any, **options: Any) -> Accuracy:
     'refused'
     """
     rows = state.as_predictions() if hasattr(state, "as_predictions") else state
+    if not hasattr(rows, "accuracy"):
+        raise RefusedCallError("accuracy is about a state: values of the rows themselves are exact (calibrary.compute)")
     entry = catalogue[metric]
     question = with_bins(entry, rows, Question(options=entry.settled_keywords(options)))
     return rows.accuracy(entry, question)

@@ -6,7 +6,7 @@ import functools
 import math
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from time import monotonic
@@ -69,7 +69,7 @@ class BlockPath:
 
     values: Callable[[Block], Array]
     alone: bool = False
-    faults: dict[str, str] = field(default_factory=dict)
+    faults: MutableMapping[str, str] = field(default_factory=dict)
     ours: bool = False
 
     def __call__(self, replicate: Any) -> Array:
@@ -189,7 +189,7 @@ def _in_processes(
     draw: Callable[[int], Any],
     evaluate: Evaluate,
     result: Replicated,
-    faults: dict[str, str],
+    faults: MutableMapping[str, str],
     progress: ProgressBar,
 ) -> None:
     """Every process draws all blocks, so that all use the same random numbers, and evaluates a share of them."""
@@ -205,7 +205,7 @@ def _in_processes(
                     progress.done(True, len(places), evaluated)
         return mine
 
-    def answer(number: int) -> tuple[list[int], Array, str, dict[str, str]]:
+    def answer(number: int) -> tuple[list[int], Array, str, Mapping[str, str]]:
         mine = share(number)
         return mine, result.values[mine], result.failure, faults
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -416,7 +417,7 @@ def _resampled(first: Statistic, second: Statistic, settings: dict[str, Any]) ->
     def values(block: Block) -> Array:
         return np.hstack([path.values(Block([pair[k] for pair in block.replicates])) for k, path in enumerate(paths)])
 
-    path = BlockPath(values, any(path.alone for path in paths), paths[0].faults)
+    path = BlockPath(values, any(path.alone for path in paths), ChainMap(*(path.faults for path in paths)))
     return replicate(both, path, 2, settings["n_resamples"], generator(settings["rng"], "rows"), settings["workers"])
 
 
