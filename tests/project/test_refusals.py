@@ -28,7 +28,6 @@ LISTED = {
     ("inference/draw/resampling.py", "replicate"): "the function around the one before",
     ("inference/draw/statistic.py", "_takes_weights"): "whether a function of the user's has a signature",
     ("language/harness.py", "_is_text"): "whether a value of a log reads as a number",
-    ("scale/keys.py", "canonical"): "whether pandas' missing value equals itself",
     ("validation/procedure.py", "refit"): "whatever the user's model raises is counted and told",
 }
 

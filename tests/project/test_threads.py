@@ -271,12 +271,11 @@ def test_ctrl_c_while_importing_is_no_traceback(command, module):
     code = (
         f"import os, signal, sys; sys.argv = ['calibrary', {command!r}]\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background begins with it ignored\n"
-        "from calibrary.cli import main; import builtins\n"
-        "whole = builtins.__import__\n"
-        "def stop(name, *rest):\n"
-        f"    if name == 'calibrary.cli.{module}': os.kill(os.getpid(), signal.SIGINT)\n"
-        "    return whole(name, *rest)\n"
-        "builtins.__import__ = stop\nmain()\n"
+        "from calibrary.cli import main\n"
+        "class Stop:\n"
+        "    def find_spec(name, *rest):\n"
+        f"        if name == 'calibrary.cli.{module}': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Stop)\nmain()\n"
     )
     found = subprocess.run(
         [sys.executable, "-c", code],
