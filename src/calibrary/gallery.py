@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-import tomllib
 from collections.abc import Callable
-from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,42 +57,74 @@ def figures() -> dict[str, Callable[..., Any]]:
     """The functions that draw the figures, by name; the theme is an option."""
     s = Synthetic.make()
     y, c = s.y, s.c
+    cancer, nb, _ = cal.datasets.breast_cancer()
     models = {"over-confident": (y, c), "recalibrated": (y, s.truth(c)), "under-confident": (y, 0.5 + 0.35 * (c - 0.5))}
-    asked, (digit, q, _) = cal.datasets.answers(), cal.datasets.digits()
-    folder = files("calibrary") / "datasets"
+    digit, q, _ = cal.datasets.digits()
+    three = [[0, 1, 2], [3, 4, 5, 6], [7, 8, 9]]
+    data = files("calibrary") / "datasets"
+    matches = cal.match_detections(str(data / "demo_ground_truth.json"), str(data / "demo_results.json"))
+    asked = cal.datasets.answers()
+    speakers = {"as stated": (asked.y_true, asked.y_prob), "at random": (asked.y_true, s.c[: len(asked.y_true)])}
     many = np.random.default_rng(1)
     crowd = many.dirichlet(np.full(30, 0.15), 6000)
-    rows: dict[str, tuple[Any, ...]] = {
-        "nothing": (),
-        "synthetic": (y, c),
-        "metric": ("ece", y, c),
-        "with features": tuple(s),
-        "models": (models,),
-        "two models": ({name: models[name] for name in list(models)[:2]},),
-        "opposite models": ({name: models[name] for name in list(models)[::2]},),
-        "cancer": cal.datasets.breast_cancer()[:2],
-        "digits": (digit, q),
-        "detector": (cal.match_detections(str(folder / "demo_ground_truth.json"), str(folder / "demo_results.json")),),
-        "answers": (asked.y_true, asked.y_prob),
-        "speakers": ({"as stated": (asked.y_true, asked.y_prob), "at random": (asked.y_true, c[: len(asked.y_true)])},),
-        "crowd": ((crowd.cumsum(axis=1) > many.random((6000, 1))).argmax(axis=1), crowd),
-    }
-    of_one: dict[str, dict[str, Any]] = {
-        "reliability-line": {"true_curve": s.truth},
-        "segments": {"by": {"x1": s.features[:, 0], "x2": s.features[:, 1]}},
-    }
+    member = (crowd.cumsum(axis=1) > many.random((6000, 1))).argmax(axis=1)
 
     def metrics(**theme: Any) -> Any:
         found = cal.evaluate(y, c, metrics=list(_ERRORS), intervals=True, tests=True, n_resamples=49, rng=0)
         return plots.plot_metrics(found, **theme)
 
-    table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    made: dict[str, Callable[..., Any]] = {
-        name: partial(getattr(plots, plot), *rows[of], **options, **of_one.get(name, {}))
-        for name, (plot, of, options) in table.items()
+    return {
+        "theory": plots.plot_theory,
+        "reliability-line": lambda **o: plots.plot_reliability(y, c, true_curve=s.truth, **o),
+        "reliability-equal-mass": lambda **o: plots.plot_reliability(y, c, binning="mass", error="wilson", **o),
+        "reliability-consistency": lambda **o: plots.plot_reliability(y, c, error="consistency", **o),
+        "reliability-bar": lambda **o: plots.plot_reliability(y, c, kind="bar", n_bins=10, **o),
+        "reliability-tilted-roof": lambda **o: plots.plot_reliability(y, c, kind="tilted-roof", n_bins=10, **o),
+        "reliability-top-label": lambda **o: plots.plot_reliability(digit, q, **o),
+        "reliability-several-models": lambda **o: plots.plot_reliability(models, n_bins=10, **o),
+        "reliability-by-class": lambda **o: plots.small_multiples(digit, q, **o),
+        "reliability-many-classes": lambda **o: plots.small_multiples(member, crowd, most=24, **o),
+        "smooth": lambda **o: plots.plot_smooth_reliability(y, c, **o),
+        "smooth-several-models": lambda **o: plots.plot_smooth_reliability(models, **o),
+        "smooth-loess": lambda **o: plots.plot_smooth_reliability(y, c, map="loess", n_resamples=40, **o),
+        "corp": lambda **o: plots.plot_corp(y, c, n_resamples=400, **o),
+        "corp-confidence": lambda **o: plots.plot_corp(cancer, nb, band="confidence", n_resamples=400, **o),
+        "corp-bias": lambda **o: plots.plot_corp(y, c, diagram="bias", n_resamples=400, **o),
+        "corp-honest": lambda **o: plots.plot_corp(y, c, band="honest", **o),
+        "cumulative": lambda **o: plots.plot_cumulative(y, c, **o),
+        "cumulative-several-models": lambda **o: plots.plot_cumulative(models, **o),
+        "brier-curve": lambda **o: plots.plot_brier_curve(y, c, cost_lines=True, **o),
+        "brier-several-models": lambda **o: plots.plot_brier_curve({k: models[k] for k in list(models)[::2]}, **o),
+        "murphy": lambda **o: plots.plot_murphy({k: models[k] for k in list(models)[:2]}, **o),
+        "decision": lambda **o: plots.plot_decision(y, c, thresholds=[0.2, 0.6], **o),
+        "decision-several-models": lambda **o: plots.plot_decision(models, **o),
+        "segments": lambda **o: plots.plot_segments(
+            y, c, by={"x1": s.features[:, 0], "x2": s.features[:, 1]}, n_resamples=199, rng=0, **o
+        ),
+        "monitor": lambda **o: plots.plot_monitor(y, c, batch=20, **o),
+        "risk-coverage": lambda **o: plots.plot_risk_coverage(asked.y_true, asked.y_prob, lens="binary", **o),
+        "risk-coverage-digits": lambda **o: plots.plot_risk_coverage(digit, q, **o),
+        "risk-coverage-several-models": lambda **o: plots.plot_risk_coverage(speakers, lens="binary", **o),
+        "set-coverage": lambda **o: plots.plot_set_coverage(member, crowd, **o),
+        "reliability-map": lambda **o: plots.plot_reliability_map(*s, **o),
+        "grouping": lambda **o: plots.plot_grouping(*s, n_bins=8, **o),
+        "simplex": lambda **o: plots.plot_simplex(digit, q, groups=three, **o),
+        "simplex-equal-mass": lambda **o: plots.plot_simplex(digit, q, groups=three, binning="mass", **o),
+        "simplex-maps": lambda **o: plots.plot_simplex_maps(digit, q, groups=three, **o),
+        "simplex-gaps": lambda **o: plots.plot_simplex_maps(digit, q, groups=three, show="gap", side=6, **o),
+        "detection-reliability": lambda **o: plots.plot_detection_reliability(matches, **o),
+        "d-ece-location": lambda **o: plots.plot_d_ece_map(matches, n_bins=[5, 6, 6], min_count=2, counts=True, **o),
+        "d-ece-shape": lambda **o: plots.plot_d_ece_map(
+            matches, features="shape", n_bins=[4, 12, 12], min_count=2, **o
+        ),
+        "d-ece-line": lambda **o: plots.plot_d_ece_map(matches, features=["cx"], n_bins=[5, 5], min_count=4, **o),
+        "null-distribution": lambda **o: plots.plot_null("ece", y, c, n_resamples=499, **o),
+        "recalibration": lambda **o: plots.plot_recalibration(y, c, **o),
+        "metrics": metrics,
+        "family-tree": plots.plot_tree,
+        "overview": lambda **o: plots.overview(y, c, title="An over-confident model", **o),
+        "overview-detection": lambda **o: plots.overview(matches, title="A detector", **o),
     }
-    made["metrics"] = metrics
-    return made
 
 
 #: Figures that are also drawn in the dark theme.
