@@ -209,11 +209,11 @@ def outside_world(n: int, n_out: int, gap: float) -> Callable[[int], dict[str, f
         true = {"auroc": ndtr(gap / math.sqrt(2.0)), "fpr": ndtr(-gap - threshold), "error": ndtr(-gap / 2.0)}
         found = {
             "auroc covers": one.low <= true["auroc"] <= one.high,
-            "fpr covers": one.fpr_low <= true["fpr"] <= one.fpr_high,
+            "fpr covers": one.missed.low <= true["fpr"] <= one.missed.high,
             "detector rejects": one.pvalue <= 0.05,
         }  # fmt: skip
         if gap > 0.0:
-            found["detection error covers"] = one.error_low <= true["error"] <= one.error_high
+            found["detection error covers"] = one.best_error.low <= true["error"] <= one.best_error.high
         return found
 
     return run

@@ -18,6 +18,7 @@ from calibrary.base.errors import (
     fault,
     one_of,
     suggest,
+    warn,
 )
 from calibrary.base.forked import Forked, can_fork
 from calibrary.base.markup import element, html_table, markup
@@ -283,7 +284,8 @@ def evaluate(
         ``False`` shows no progress. Default: after two seconds, in a terminal or a notebook.
     **inputs
         Options of metrics (``n_bins=10``), passed to every metric that has the option, and extra inputs of some
-        metrics (``features=``, ``groups=``, ...).
+        metrics (``features=``, ``groups=``, ...). ``by=`` is one of these here: :func:`calibrary.report` shows each
+        part.
 
     Returns
     -------
@@ -348,6 +350,7 @@ def evaluate_data(
     if question.lens != "auto":
         as_lens(question.lens, question.r)  # a misspelt lens raises an error instead of leaving out every metric
     _refuse_unused(question.options, chosen)
+    _say_what_by_does(question.options, chosen, by_name)
     for name in _OF_ROWS:
         if hasattr(question.options.get(name), "__array__"):
             data.align(question.options[name], name)  # other rows are refused, and no reason to leave metrics out
@@ -558,6 +561,16 @@ def _chosen(metrics: str | Iterable[str] | None) -> tuple[list[Entry], set[str]]
 
 def _place(entry: Entry) -> tuple[int, int]:
     return FAMILIES.index(entry.family), entry.row or 1000
+
+
+def _say_what_by_does(options: Mapping[str, Any], chosen: list[Entry], by_name: set[str]) -> None:
+    """Warn that ``by`` makes no table for each part, unless the metrics that take it were named."""
+    takers = [entry.key for entry in chosen if "by" in entry.options]
+    if "by" in options and by_name.isdisjoint(takers):
+        warn(
+            f"this table is of all rows: by= is an input of {' and '.join(takers)} alone (name them in metrics= "
+            "without this warning); report(..., by=) shows each part"
+        )
 
 
 def _refuse_unused(options: Mapping[str, Any], chosen: list[Entry]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -260,3 +261,13 @@ def test_an_option_that_no_table_takes_is_never_suggested_for_itself():
     with pytest.raises(cal.RefusedCallError, match="no metric here takes 'by'") as refused:
         cal.evaluate(Y, P, metrics=["ece", "bs"], by=Y)
     assert "mean 'by'" not in str(refused.value)
+
+
+def test_by_without_a_metric_that_takes_it_says_that_the_table_is_of_all_rows():
+    groups = {"site": ["a", "b"] * (len(Y) // 2) + ["a"] * (len(Y) % 2)}
+    with pytest.warns(cal.CalibrationWarning, match=r"this table is of all rows: .*report\(\.\.\., by=\)"):
+        found = cal.evaluate(Y, P, metrics=iter(["cumulative"]), by=groups, min_rows=1)
+    assert found["multiaccuracy_error"] >= 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cal.evaluate(Y, P, metrics=["multiaccuracy_error"], by=groups, min_rows=1)

@@ -286,3 +286,16 @@ def test_the_band_of_a_bin_holds_95_of_100_draws_of_calibrated_answers():
     chance = (rows.sum(axis=1) + y) / (k + 1)
     error = (k + 1) / k * np.sqrt(np.sum(chance * (1.0 - chance))) / n
     assert [found.null_low[0], found.null_high[0]] == pytest.approx([-1.96 * error, 1.96 * error], rel=0.06)
+
+
+def test_pandas_missing_value_is_a_missing_sample_and_a_missing_answer_or_truth_is_refused():
+    rows = [["a", "a", pd.NA, "b"], ["b", None, "b", "a"]] * 6
+    plain = [[label for label in row if label is not pd.NA and label is not None] for row in rows]
+    right = ["a", "b"] * 6
+    given = cal.sampled_answers(rows, right, answer="first", n_resamples=19, rng=0)
+    assert str(given) == str(cal.sampled_answers(plain, right, answer="first", n_resamples=19, rng=0))
+    for gone in (None, np.nan, pd.NA):
+        with pytest.raises(cal.RefusedError, match=r"right\[3\] is missing \(1 of 12\)"):
+            cal.sampled_answers(rows, [*right[:3], gone, *right[4:]], answer="first", n_resamples=19)
+        with pytest.raises(cal.RefusedError, match=r"answer\[11\] is missing"):
+            cal.sampled_answers(rows, right, answer=[*right[:11], gone], n_resamples=19)

@@ -17,6 +17,7 @@ import scipy
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of
+from calibrary.base.numbers import is_absent
 from calibrary.data.checks import Array, as_array
 from calibrary.data.identity import refuse_misaligned
 from calibrary.inference.draw.resampling import slack
@@ -165,11 +166,11 @@ def _codes_of(flat: Any) -> tuple[Counts, dict[Any, int]]:
 
     @functools.cache
     def code(label: Any) -> int:
-        return -1 if label is None or label != label else codes.setdefault(meaning(label), len(codes))
+        return -1 if is_absent(label) else codes.setdefault(meaning(label), len(codes))
 
     listed = flat.tolist() if isinstance(flat, np.ndarray) else flat
     for label in listed:
-        if not (label is None or isinstance(label, str | int | float | bool | np.generic)):
+        if not (isinstance(label, str | int | float | bool | np.generic) or is_absent(label)):
             raise RefusedCallError(
                 f"answers contains {type(label).__name__} values ({label!r:.60}): pass a label for the meaning of each "
                 "sample, such as a text or a number"
@@ -210,7 +211,17 @@ def _given(answer: Any, samples: _Samples) -> Counts:
             f"answer has shape {labels.shape} and there are {samples.n:,} questions: pass one answer per question, "
             '"first" or "split"'
         )
+    _require_present(labels.tolist(), "answer")
     return np.array([samples.codes.get(meaning(label), -3) for label in labels.tolist()], dtype=np.int64)
+
+
+def _require_present(labels: list[Any], name: str) -> None:
+    """Refuse a question without a label, which would otherwise count as one that no sample agrees with."""
+    gone = [i for i, label in enumerate(labels) if is_absent(label)]
+    if gone:
+        raise RefusedError(
+            f"{name}[{gone[0]}] is missing ({len(gone):,} of {len(labels):,}): leave out the questions without one"
+        )
 
 
 def _truth(right: Any, samples: _Samples, kept: Flags, chosen: Counts, at: Counts | None, *, voted: bool) -> Flags:
@@ -233,6 +244,7 @@ def _truth(right: Any, samples: _Samples, kept: Flags, chosen: Counts, at: Count
             f"right has {len(labels):,} values and there are {samples.n:,} questions: pass the right label of each "
             "question, or whether each sample is right"
         )
+    _require_present(labels, "right")
     boolean = all(isinstance(v, bool | np.bool_) for v in labels)
     if boolean and not all(isinstance(v, bool | np.bool_) for v in samples.codes):
         if voted:
