@@ -165,6 +165,26 @@ def test_labels_as_words_ask_which_one_is_meant(tmp_path):
     assert value(path) == pytest.approx(cal.brier_score(Y, P))
 
 
+def test_one_class_written_in_two_ways_is_refused(tmp_path):
+    labels = [("Yes " if i % 3 else "yes") if y else "no" for i, y in enumerate(Y)]
+    path = tmp_path / "p.csv"
+    path.write_text(csv_text({"y": labels, "p": P}))
+    for words in (("metric", "ece", path), ("validate", path, "--label", "y")):
+        status, _, err = run(*words)
+        assert status == 2
+        assert "differ only in capital letters or spaces" in err
+
+
+@pytest.mark.parametrize(("head", "cell"), [("y,p", "0.0_1"), ("y;p", "0,0_1")])
+def test_a_text_with_an_underscore_is_no_number(tmp_path, head, cell):
+    path, comma = tmp_path / "p.csv", head[1]
+    cells = [cell, *(str(p).replace(".", cell[1]) for p in P[1:])]
+    path.write_text("\n".join([head, *(f"{y}{comma}{c}" for y, c in zip(Y, cells, strict=True))]) + "\n")
+    status, _, err = run("metric", "ece", path, "--prob", "p")
+    assert status == 2
+    assert "0_1' in row 1" in err
+
+
 def test_wide_and_long_tables_of_classes_give_the_same_number(tmp_path):
     words = [NAMES[k] for k in K]
     wide = tmp_path / "wide.csv"

@@ -316,6 +316,14 @@ def test_wrong_files_and_names(run, fitted, tmp_path):
     assert not (tmp_path / "out.csv").exists()
 
 
+def test_two_columns_of_the_fitted_name_are_refused(run, fitted, tmp_path):
+    (tmp_path / "new.csv").write_text("p,label,p\n0.2,0,0.8\n0.7,1,0.3\n")
+    done = run("recalibrate", "apply", tmp_path / "map.json", tmp_path / "new.csv", "-o", tmp_path / "out.csv")
+    assert done.status == 2
+    assert "two columns are called 'p': rename one of them" in done.err
+    assert not (tmp_path / "out.csv").exists()
+
+
 def test_a_detector_s_scores(run, tmp_path, monkeypatch):
     monkeypatch.setattr(stream, "CHUNK", 50)
     truth, results = DATA / "demo_ground_truth.json", DATA / "demo_results.json"

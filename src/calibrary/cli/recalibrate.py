@@ -138,6 +138,8 @@ def _columns(names: list[str], prob: list[str] | None, recalibrator: Recalibrato
         if name not in names:
             how = "" if prob else " (as when the map was fitted; name others with --prob)"
             raise InputError(f"no column is called {name!r}{how}: {suggest(name, names)}")
+        if names.count(name) > 1:
+            raise InputError(f"two columns are called {name!r}: rename one of them")
     k, n = len(wanted), len(recalibrator.classes_)
     if k != n and not (n == 2 and k == 1):
         classes = ", ".join(str(c) for c in recalibrator.classes_[:5])

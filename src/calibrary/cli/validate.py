@@ -16,6 +16,7 @@ from calibrary.data.checks import Array
 from calibrary.reporting.validated import validation_page
 from calibrary.tables.files import open_table
 from calibrary.tables.sources import InputError
+from calibrary.tables.values import refuse_spellings
 from calibrary.validation import Validation
 from calibrary.validation import validate as run_validation
 
@@ -42,6 +43,7 @@ def validate(given: Any) -> None:
     if label in chosen:
         raise InputError(f"{label!r} is the outcome and cannot be a predictor: name other --features")
     columns = table.columns([*chosen, *others])
+    refuse_spellings(dict.fromkeys(columns[label].tolist()), label)
     given_columns: dict[str, Any] = {role: None if name is None else columns[name] for role, name in beside.items()}
     X = np.column_stack([_numbers(columns[name], name) for name in chosen])
     say(f"refitting {estimator} to {len(X):,} rows", given.quiet)

@@ -117,6 +117,8 @@ def _values(texts: list[str], decimal: str) -> list[Any]:
     words = {text: text.strip().lower() for text in filled}
     if filled and set(words.values()) <= {"true", "false"}:
         return [words[text] == "true" if text in words else None for text in texts]
+    if any("_" in text for text in filled):  # float takes 0_5 for 5
+        return [text or None for text in texts]
     try:
         numbers: dict[str, Any] = {text: float(text.replace(decimal, ".")) for text in filled}
     except ValueError:

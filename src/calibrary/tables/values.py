@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ def inside(values: Columns, names: list[str], most: float, percent: bool = False
 
 def plain_numbers(values: NDArray[Any]) -> Array | None:
     """The values as numbers, or None if one of them is none."""
-    if values.dtype.kind in "cmM":
+    if values.dtype.kind in "cmM" or (values.dtype.kind in "OU" and any(map(_as_in_code, values.tolist()))):
         return None
     try:
         return np.asarray(values, dtype=np.float64)
@@ -98,10 +98,17 @@ def as_numbers(values: NDArray[Any], percent: bool = False) -> Array:
 
 def parsed(value: Any, percent: bool = False) -> float | None:
     """One value as a number, with ``percent`` also a text with a percent sign; None if it is no number."""
+    if _as_in_code(value):
+        return None
     try:
         return float(value.strip().removesuffix("%") if percent and isinstance(value, str) else value)
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+def _as_in_code(value: Any) -> bool:
+    """Whether a value is a text with an underscore, which Python would read as a number: 0_5 as 5."""
+    return isinstance(value, str) and "_" in value
 
 
 def numbers_of(values: NDArray[Any], column: str, percent: bool = False) -> Array:
@@ -236,6 +243,7 @@ def class_labels(
         candidate = _classes_of_columns(next(iter(columns.values())), distinct, label)
         return _positions(distinct, member, candidate), tuple(candidate)
     if len(distinct) > 2:
+        refuse_spellings(distinct, label)
         more = f"{len(distinct):,} different labels ({some(distinct, 4)})"
         counts = np.bincount(member)
         others = [str(distinct[j]) for j in np.argsort(-counts, kind="stable")[2:]]
@@ -248,6 +256,18 @@ def class_labels(
     chosen = _positive_label(distinct, how.positive, label, notes)
     negative = next((d for d in distinct if d != chosen), f"not {chosen}")
     return _positions(distinct, member, [negative, chosen]), (negative, chosen)
+
+
+def refuse_spellings(distinct: Iterable[Any], label: str) -> None:
+    """Refuse labels that differ only in capital letters or spaces: they are one class, written in two ways."""
+    written: dict[str, Any] = {}
+    for word in distinct:
+        other = written.setdefault(str(word).strip().casefold(), word)
+        if other is not word:
+            raise InputError(
+                f"column {label!r} holds the labels {other!r} and {word!r}, which differ only in capital letters or "
+                "spaces: write every class in one way"
+            )
 
 
 def _named_labels(
