@@ -349,7 +349,7 @@ def evaluate_data(
             chosen = sorted([*chosen, catalogue[primary]], key=_place)
     if question.lens != "auto":
         as_lens(question.lens, question.r)  # a misspelt lens raises an error instead of leaving out every metric
-    _refuse_unused(question.options, chosen)
+    _refuse_unused(question.options, chosen, data)
     _say_what_by_does(question.options, chosen, by_name)
     for name in _OF_ROWS:
         if hasattr(question.options.get(name), "__array__"):
@@ -573,13 +573,23 @@ def _say_what_by_does(options: Mapping[str, Any], chosen: list[Entry], by_name: 
         )
 
 
-def _refuse_unused(options: Mapping[str, Any], chosen: list[Entry]) -> None:
+def _refuse_unused(options: Mapping[str, Any], chosen: list[Entry], data: Data) -> None:
     known = {name for entry in chosen for name in entry.options}
     for name, value in options.items():
         if name not in known:
             meant = known.union(*(entry.front.common for entry in chosen)) - {name}  # a table may not take it
             raise RefusedCallError(f"no metric here takes {name!r}: {suggest(name, meant)}")
-        _refuse_everywhere(name, value, [entry for entry in chosen if name in entry.options])
+        takers = [entry for entry in chosen if name in entry.options]
+        _refuse_everywhere(name, value, [entry for entry in takers if _reads(entry, data)] or takers)
+
+
+def _reads(entry: Entry, data: Data) -> bool:
+    """Whether the metric can be computed from data of this type."""
+    try:
+        data.read_as(entry.data_type, entry.id)
+    except RefusedError:
+        return False
+    return True
 
 
 def _refuse_everywhere(name: str, value: Any, takers: list[Entry]) -> None:

@@ -25,7 +25,6 @@ from calibrary.metrics.machinery.entry import ENTRIES, Entry
 from calibrary.metrics.machinery.facts import CellFacts
 from calibrary.metrics.machinery.measure import with_bins
 from calibrary.metrics.point.brier import brier_score
-from calibrary.question import Question
 
 
 def declared() -> dict[str, CellFacts]:
@@ -155,8 +154,7 @@ def accuracy(metric: str, state: Any, **options: Any) -> Accuracy:
     if not hasattr(rows, "accuracy"):
         raise RefusedCallError("accuracy is about a state: values of the rows themselves are exact (calibrary.compute)")
     entry = catalogue[metric]
-    question = with_bins(entry, rows, Question(options=entry.settled_keywords(options)))
-    return rows.accuracy(entry, question)
+    return rows.accuracy(entry, with_bins(entry, rows, entry.question_of(options)))
 
 
 def worst(found: Sequence[Accuracy]) -> Accuracy:

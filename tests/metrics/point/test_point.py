@@ -75,6 +75,25 @@ def test_an_unknown_reduction_is_refused(id):
         cal.compute(id, [0, 1], [0.2, 0.7], reduction="sum")
 
 
+def test_a_table_and_a_state_refuse_an_unknown_reduction_too():
+    y, p, _ = cal.datasets.breast_cancer()
+    state = cal.scale.State().update(y, p)
+    answers = (
+        lambda: cal.evaluate(y, p, metrics=["bs"], reduction="sum"),
+        lambda: cal.evaluate(y, p, reduction="sum"),
+        lambda: cal.evaluate(state, metrics=["bs", "nll"], reduction="sum"),
+        lambda: cal.scale.accuracy("bs", state, reduction="sum"),
+    )
+    for answer in answers:
+        with pytest.raises(ValueError, match="reduction='sum' is not known: choose from 'mean', 'none'"):
+            answer()
+    with pytest.raises(ValueError, match="n_bins=-2 must be a whole number"):
+        cal.scale.accuracy("ece", state, n_bins=-2)
+    found = cal.evaluate(cal.datasets.detections(), reduction="sum")  # which three metrics of detections take
+    assert "egce" not in found.skipped
+    assert "reduction='sum'" in found.skipped["bs"]
+
+
 @pytest.mark.parametrize("id", ["bs", "mae", "l1eps", "huber", "silf", "hinge", "asymmetric_ls", "gsb", "mdca"])
 def test_class_wise_equals_full_where_the_formula_is_a_mean_over_classes(id, multi_set):
     y, p = multi_set
