@@ -16,7 +16,7 @@ from calibrary.inference.overall.anytime import Counts, Foreseen, intervals
 from calibrary.plots import detection_reliability
 from calibrary.reporting.live import cells_of
 from calibrary.scale import State, segment_sql, segment_table
-from calibrary.study.classes import _grouped_gap
+from calibrary.study.world import _grouped_gap
 
 SEGMENTS = ("a", "b", "c")
 

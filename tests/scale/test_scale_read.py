@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from pathlib import Path
@@ -395,3 +396,15 @@ def test_rows_dropped_before_the_first_valid_one_are_counted():
     for lens in ("top-label", None):
         state = scan(table, label="y", prob=["p0", "p1", "p2"], lens=lens, drop_invalid=True, batch_rows=2)
         assert (state.n, sum(state.dropped.values())) == (2, 4)
+
+
+def test_dask_and_spark_have_the_options_of_a_scan_and_of_a_query() -> None:
+    def named(function: Any) -> set[str]:
+        return set(inspect.signature(function).parameters)
+
+    assert named(cal.scale.dask) == named(cal.scale.scan) - {"source", "format", "batch_rows"} | {"frame"}
+    assert named(cal.scale.spark) == named(cal.scale.sql) - {"table", "dialect"} | {"frame", "drop_invalid"}
+    with pytest.raises(TypeError, match=r"dask\(\) got an unexpected keyword argument 'format'"):
+        cal.scale.dask(None, label="y", prob="p", format="csv")
+    with pytest.raises(TypeError, match=r"spark\(\) got an unexpected keyword argument 'dialect'"):
+        cal.scale.spark(None, label="y", prob="p", dialect="duckdb")

@@ -25,7 +25,7 @@ def options_of(
     and names one that has none there either.
     """
     model = getattr(model, "formula", model)
-    *_, keywords = inspect.signature(model).parameters.values()
+    keywords = [p for p in inspect.signature(model).parameters.values() if p.kind is p.VAR_KEYWORD]
 
     def decorate(formula: Callable[..., R]) -> Callable[..., R]:
         core = inspect.signature(formula)
@@ -37,13 +37,16 @@ def options_of(
             if name not in left_out
         ]
         defaults = {option.name: option.default for option in shared if option.default is not option.empty}
+        known = {option.name for option in (*shared, *mine)}
 
         @functools.wraps(formula)
         def filled(*data: Any, **options: Any) -> R:
+            if not keywords and (unknown := options.keys() - known):
+                raise TypeError(f"{formula.__name__}() got an unexpected keyword argument {min(unknown)!r}")
             return formula(*data, **{**defaults, **options})
 
         view = next(iter(core.parameters.values()))
-        filled.__signature__ = core.replace(parameters=[view, *shared, *mine, keywords])  # type: ignore[attr-defined]
+        filled.__signature__ = core.replace(parameters=[view, *shared, *mine, *keywords])  # type: ignore[attr-defined]
         return filled
 
     return decorate

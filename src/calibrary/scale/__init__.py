@@ -14,8 +14,7 @@ from calibrary.base.errors import installed, room
 from calibrary.scale.accuracy import Accuracy, accuracy
 from calibrary.scale.classes import VectorState
 from calibrary.scale.detections import DetectionState
-from calibrary.scale.engines import dask, merged, spark
-from calibrary.scale.read import scan
+from calibrary.scale.read import dask, merged, scan, spark
 from calibrary.scale.sql import sql
 from calibrary.scale.state import State
 from calibrary.scale.store import Store

@@ -18,7 +18,7 @@ from calibrary.numerics.cells import Grid
 from calibrary.numerics.runs import run_lengths, run_starts
 from calibrary.scale.accuracy import Accuracy, accuracy_of, reading, refusal_of, worst
 from calibrary.scale.keys import in_order
-from calibrary.scale.table import CountTable
+from calibrary.scale.sums import CountTable
 
 
 class CellRows(Predictions):

@@ -26,7 +26,7 @@ from calibrary.scale.accuracy import default, fact_of
 from calibrary.scale.cell_rows import CellRows
 from calibrary.scale.checks import whole_weights
 from calibrary.scale.files import Mergeable, whole_column
-from calibrary.scale.table import EMPTY, CountTable, Integers, added
+from calibrary.scale.sums import EMPTY, CountTable, Integers, added
 
 
 @dataclass(frozen=True, eq=False, repr=False)

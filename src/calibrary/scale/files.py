@@ -16,7 +16,7 @@ from calibrary.base.errors import RefusedError, extra, first_line, suggest
 from calibrary.base.files import beside
 from calibrary.base.saved import DIGEST, SavedFileError, digest, parse_json, typed
 from calibrary.numerics.cells import POSITIONS, Grid
-from calibrary.scale.table import narrow
+from calibrary.scale.sums import narrow
 
 Integers = NDArray[np.int64]
 #: The stand-in for a label in the type description of a file.

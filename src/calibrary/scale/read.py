@@ -1,33 +1,47 @@
-"""Scan Parquet, CSV and Arrow files of predictions, of any size, in one pass and bounded memory."""
+"""States of files of any size, and of data frames of Dask and Spark: one pass, in bounded memory."""
 
 from __future__ import annotations
 
 import threading
+import uuid
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError, whole
+from calibrary.base.errors import RefusedError, extra, suggest, whole
+from calibrary.base.signatures import options_of
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, are_probabilities
 from calibrary.data.predictions import Predictions
 from calibrary.scale import checks
 from calibrary.scale.classes import VectorState, file_ids
+from calibrary.scale.detections import DetectionState
 from calibrary.scale.keys import key_columns
 from calibrary.scale.losses import USUAL_LOSSES, checked_losses
+from calibrary.scale.sql import sql
 from calibrary.scale.state import State, usual_resolution
-from calibrary.scale.sums import BUFFER, NONE, Batch, compiles
-from calibrary.scale.table import COMPILED_FROM, as_fixed
+from calibrary.scale.sums import BUFFER, COMPILED_FROM, NONE, Batch, as_fixed, compiles
 from calibrary.tables.pieces import Columns, Piece, pieces
 from calibrary.tables.problems import Problem, ProblemsError
 
+__all__ = ["dask", "merged", "scan", "spark"]
+
 Integers = NDArray[np.int64]
+S = TypeVar("S", State, VectorState, DetectionState)
+
+#: The number of rows read at a time.
+_BATCH = 1 << 19
+#: The number of states that one task merges.
+_SPLIT_EVERY = 8
+_MOST_THREADS = 8
+#: The most bytes for the sums of all threads together.
+_MOST_SUMS = 400_000_000
 
 
 @dataclass
@@ -233,13 +247,7 @@ class Invalid:
             raise ProblemsError("the source", found, "from 0 in each file")
 
 
-__all__ = ["scan"]
-
-#: The number of rows read at a time.
-_BATCH = 1 << 19
-_MOST_THREADS = 8
-#: The most bytes for the sums of all threads together.
-_MOST_SUMS = 400_000_000
+# -- one pass over files ----------------------------------------------------------------------------
 
 
 @checks_options
@@ -299,12 +307,12 @@ def scan(
     >>> state
     State(3 predictions in 3 rows, resolution 1200, by site (2))
     """
-    columns = Columns(label, prob if isinstance(prob, str) else tuple(prob), key_columns(by), weight)
-    rows = pieces(source, columns, format, whole("batch_rows", batch_rows))
-    return Scan(
-        columns, None if labels is None else tuple(labels), pos_label, lens, usual_resolution(resolution, columns.by),
-        class_resolution, checked_losses(losses), sample, drop_invalid,
-    ).state_of(rows)  # fmt: skip
+    settings = Scan.of(
+        label=label, prob=prob, by=by, weight=weight, labels=labels, pos_label=pos_label, lens=lens,
+        resolution=resolution, class_resolution=class_resolution, losses=losses, sample=sample,
+        drop_invalid=drop_invalid,
+    )  # fmt: skip
+    return settings.state_of(pieces(source, settings.columns, format, whole("batch_rows", batch_rows)))
 
 
 @dataclass(frozen=True)
@@ -320,6 +328,14 @@ class Scan:
     losses: tuple[str, ...]
     sample: int
     drop_invalid: bool
+
+    @classmethod
+    def of(cls, *, label: str, prob: Any, by: Any, weight: Any, labels: Any, resolution: Any, **others: Any) -> Scan:
+        """The checked settings of a call of :func:`scan` or :func:`dask`."""
+        columns = Columns(label, prob if isinstance(prob, str) else tuple(prob), key_columns(by), weight)
+        others["losses"] = checked_losses(others["losses"])
+        given = None if labels is None else tuple(labels)
+        return cls(columns, given, resolution=usual_resolution(resolution, columns.by), **others)
 
     def state_of(self, rows: Iterator[Piece]) -> State | VectorState:
         """The state of all rows."""
@@ -455,3 +471,93 @@ def _add_vectors(
         state.add(p, w, file_ids(piece.file, piece.first, n)[kept] if piece.file else None)
     else:
         state.add_seen(p, w, state.key_numbers([piece.key(name) for name in columns.by], n, kept))
+
+
+# -- data frames on a cluster ------------------------------------------------------------------------
+
+
+@checks_options
+@options_of(scan, "format", "batch_rows")
+def dask(frame: Any, *, label: str, prob: str | Sequence[str], **settings: Any) -> State | VectorState:
+    """The state of a Dask data frame, computed on the current scheduler or cluster.
+
+    One task per partition computes its state, and a tree of tasks adds the states. Tasks are pure functions, so that a
+    task that is repeated after the loss of a worker counts once. The parameters are those of :func:`scan`; an invalid
+    row is reported with its partition and row number.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dask.dataframe as dd
+    >>> import calibrary as cal
+    >>> frame = dd.from_pandas(pd.DataFrame({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9]}), npartitions=2)
+    >>> cal.scale.dask(frame, label="y", prob="p").n
+    3
+    """
+    with extra("scale", "calibrary.scale.dask"):
+        import dask.bag
+        from dask import delayed
+
+    asked = Scan.of(label=label, prob=prob, **settings)
+    columns = asked.columns
+    missing = [name for name in columns.all if name not in frame.columns]
+    if missing:
+        raise RefusedError(f"frame has no column {missing[0]!r}: {suggest(missing[0], map(str, frame.columns))}")
+    parts = frame[list(columns.all)].to_delayed()
+    states = [delayed(_of_partition)(part, number, asked) for number, part in enumerate(parts)]
+    bag = dask.bag.from_delayed(states)
+    found: list[Any] = bag.reduction(_added, _added_lists, split_every=_SPLIT_EVERY).compute()
+    return asked.state_of(iter(())) if not found else merged(found)
+
+
+def _of_partition(frame: Any, number: int, settings: Scan) -> list[State | VectorState]:
+    import pyarrow as pa
+
+    if not len(frame):  # for a column of lists, the number of classes would be unknown
+        return []
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    return [settings.state_of(pieces(table, settings.columns, None, _BATCH, f"partition {number}"))]
+
+
+def _added(states: Iterable[Any]) -> list[Any]:
+    found = list(states)
+    return [merged(found)] if found else []
+
+
+def _added_lists(lists: Iterable[list[Any]]) -> list[Any]:
+    return _added(state for states in lists for state in states)
+
+
+def merged(states: Iterable[S]) -> S:
+    """The sum of all states; the given states are not changed.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> days = [cal.scale.State().update([0, 1], [0.2, p]) for p in (0.6, 0.7)]
+    >>> cal.scale.merged(days).n
+    4
+    """
+    rest: Iterator[S] = iter(states)
+    first = next(rest, None)
+    if first is None:
+        raise RefusedError("states is empty: pass at least one state")
+    return first.copy().merge(*rest)
+
+
+@checks_options
+@options_of(sql, "dialect")
+def spark(frame: Any, *, label: str, prob: str | Sequence[str], drop_invalid: bool = False, **settings: Any) -> State:
+    """The state of a Spark data frame, computed by the query of :func:`sql`, without Python on the workers.
+
+    The parameters are those of :func:`sql`; ``drop_invalid`` as in :meth:`State.of_table`.
+    """
+    session, name = frame.sparkSession, f"cal_{uuid.uuid4().hex}"
+    query = sql(name, label=label, prob=prob, dialect="spark", **settings)
+    frame.createOrReplaceTempView(name)
+    try:
+        rows = session.sql(str(query)).collect()
+    finally:
+        session.catalog.dropTempView(name)
+    names = [*query.settings["by"], "cell", "y", "n", "s", "s_high"]
+    return query.state({column: [row[column] for row in rows] for column in names}, drop_invalid=drop_invalid)

@@ -27,8 +27,7 @@ from calibrary.scale import files
 from calibrary.scale.cell_rows import CellRows
 from calibrary.scale.checks import checked_rows, valid_rows, whole_weights
 from calibrary.scale.keys import Key, Keyring, Keys, as_column, in_order, key_columns, one_kind
-from calibrary.scale.sums import Batch, Sums
-from calibrary.scale.table import EMPTY, CountTable, Integers, added, together, whole_sum
+from calibrary.scale.sums import EMPTY, Batch, CountTable, Integers, Sums, added, together, whole_sum
 
 __all__ = ["State"]
 

@@ -18,9 +18,9 @@ from calibrary.lookup import catalogue
 from calibrary.numerics.cells import LEVELS, POSITIONS, Grid
 from calibrary.scale.checks import ROW_SUM
 from calibrary.scale.classes import VectorState
-from calibrary.scale.engines import merged
+from calibrary.scale.read import merged
 from calibrary.scale.state import State
-from calibrary.scale.table import CountTable
+from calibrary.scale.sums import CountTable
 
 __all__ = ["CalibrationMetric"]
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from calibrary.base.moved import old_names as _old_names
-from calibrary.study.classes import ClassWorld
 from calibrary.study.construction import Bias, BiasByConstruction, Candidate
-from calibrary.study.curves import CURVES, LAWS, CalibrationCurve, Law
 from calibrary.study.mine import Mine, mine
 from calibrary.study.portfolio import PORTFOLIO, DetectorWorld, FeatureWorld, FittedWorld, portfolio
 from calibrary.study.presets import PRESETS, Preset, Size
 from calibrary.study.real import halves_agree, real_sets
 from calibrary.study.result import StudyResult, stored_study
-from calibrary.study.review import Objectives, by_temperature, least_at_one, objectives
+from calibrary.study.review import (
+    Objectives,
+    TemperatureSweep,
+    by_temperature,
+    least_at_one,
+    objectives,
+    temperature_sweep,
+)
 from calibrary.study.runs import Progress, gather, run
-from calibrary.study.temperature import TemperatureSweep, temperature_sweep
-from calibrary.study.world import Truth, World
+from calibrary.study.world import CURVES, LAWS, CalibrationCurve, ClassWorld, Law, Truth, World
 
 __all__ = [
     "CURVES", "LAWS", "PORTFOLIO", "PRESETS", "Bias", "BiasByConstruction", "CalibrationCurve", "Candidate",

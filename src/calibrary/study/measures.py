@@ -14,9 +14,8 @@ import numpy as np
 
 from calibrary.data.checks import Array
 from calibrary.study.panel import Number
-from calibrary.study.presets import AnyWorld
 from calibrary.study.shards import Shard
-from calibrary.study.world import World
+from calibrary.study.world import AnyWorld, World
 
 #: Two settings count as different if their true errors differ by this amount and this factor.
 _GAP, _RATIO = 0.01, 1.25

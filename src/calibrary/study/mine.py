@@ -12,12 +12,11 @@ from calibrary.data.checks import Array
 from calibrary.data.lens import Lens
 from calibrary.data.predictions import predictions
 from calibrary.study.construction import BiasByConstruction, one_view
-from calibrary.study.curves import CalibrationCurve, Law, beta_law, with_ones
 from calibrary.study.panel import binary_panel
 from calibrary.study.presets import Preset, Size
 from calibrary.study.result import StudyResult
 from calibrary.study.runs import run
-from calibrary.study.world import World
+from calibrary.study.world import CalibrationCurve, Law, World, beta_law, with_ones
 
 #: The multiples of your error that a metric must rank.
 _AMPLITUDES = (0.0, 0.5, 1.0, 1.5)

@@ -23,11 +23,10 @@ from calibrary.data.predictions import Predictions, predictions
 from calibrary.lookup import catalogue
 from calibrary.models.leave_one_out import jackknife_predictions
 from calibrary.numerics.draw import addressed, generator
-from calibrary.study.curves import CURVES, LAWS
 from calibrary.study.measures import Field, Readings, portfolio_row
 from calibrary.study.panel import Number
 from calibrary.study.shards import Job, draw_shard
-from calibrary.study.world import Errors, errors_of
+from calibrary.study.world import CURVES, LAWS, Errors, errors_of
 
 #: The side of an object, the side of its cell (one object per cell), and the number of cells of an image.
 _SIDE, _CELL, _ROW, _IN_IMAGE = 40.0, 100.0, 4, 8

@@ -14,11 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrary.base.errors import one_of
-from calibrary.study.classes import ClassWorld
-from calibrary.study.curves import CURVES, LAWS, CalibrationCurve, curve_of_temperature
-from calibrary.study.world import REPORTS, World
-
-AnyWorld = World | ClassWorld
+from calibrary.study.world import CURVES, LAWS, REPORTS, CalibrationCurve, ClassWorld, World, curve_of_temperature
 
 #: Meaningless pairs: with nine grades a wave of ten periods is arbitrary, and below 2% the region has no rows.
 _POINTLESS = {("ties", "wave 10"), ("ties", "wave 2"), ("rare", "region"), ("very rare", "region")}

@@ -17,16 +17,15 @@ from calibrary._version import __version__
 from calibrary.base.errors import one_of, whole
 from calibrary.data.predictions import predictions
 from calibrary.inference.draw.waiting import ProgressLine, in_sight, progress_of
-from calibrary.study.classes import ClassWorld
 from calibrary.study.measures import FEWEST_NULLS, Readings
 from calibrary.study.panel import Number, binary_panel, class_panel, test_panel
-from calibrary.study.presets import AnyWorld, Preset, Size
+from calibrary.study.presets import Preset, Size
 from calibrary.study.presets import preset as preset_named
 from calibrary.study.real import halves_agree
 from calibrary.study.result import StudyResult, result_of
 from calibrary.study.shards import Job, Shard, made
 from calibrary.study.study_files import KeptPlan, read_part, write_part
-from calibrary.study.world import World
+from calibrary.study.world import AnyWorld, ClassWorld, World
 
 #: The smallest share of samples on which a slow metric is computed.
 _LEAST_SHARE = 1 / 12

@@ -28,7 +28,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import predictions
 from calibrary.numerics.draw import addressed
 from calibrary.study.panel import Number
-from calibrary.study.presets import AnyWorld
+from calibrary.study.world import AnyWorld
 
 
 @dataclass(frozen=True)

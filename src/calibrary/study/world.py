@@ -1,4 +1,9 @@
-"""A simulated setting ("world"): a distribution of the confidence and a calibration curve, with known true errors."""
+"""Simulated settings ("worlds") with known true errors.
+
+A world of two classes is a distribution of the confidence (a law) and a calibration curve, the true probability where
+the model states c. In a world of several classes the true probabilities are Dirichlet, and the model changes their
+temperature.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +15,139 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrary.base.errors import collected_warnings, one_of, whole
-from calibrary.data.checks import Array, Indices
+from calibrary.data.checks import Array, Indices, softmax
 from calibrary.data.predictions import predictions
+from calibrary.data.sample import drawn_labels
+from calibrary.lookup import shapes
 from calibrary.metrics.curve.distance import lower_distance
-from calibrary.numerics.draw import generator
+from calibrary.numerics.draw import addressed, generator
 from calibrary.numerics.solve.lipschitz import lipschitz_maximum
-from calibrary.study.curves import CURVES, LAWS, CalibrationCurve, Law
+
+
+@dataclass(frozen=True)
+class CalibrationCurve:
+    """A known calibration curve.
+
+    Attributes
+    ----------
+    name : the name in tables
+    number : its number in the random stream of a shard, which must stay unique
+    family : the group of similar curves over which power is averaged
+    truth : T(c) = P(event | confidence c); clipped to [0, 1] by the world
+    """
+
+    name: str
+    number: int
+    family: str
+    truth: Callable[[Array], Array]
+
+
+CURVES: dict[str, CalibrationCurve] = {
+    curve.name: curve
+    for curve in (
+        CalibrationCurve("calibrated", 0, "calibrated", lambda c: c),
+        CalibrationCurve("temperature 0.8", 1, "over-confident", shapes.temperature(0.8)),
+        CalibrationCurve("temperature 0.6", 2, "over-confident", shapes.temperature(0.6)),
+        CalibrationCurve("temperature 0.4", 3, "over-confident", shapes.temperature(0.4)),
+        CalibrationCurve("temperature 1.3", 4, "under-confident", shapes.temperature(1.3)),
+        CalibrationCurve("temperature 1.8", 5, "under-confident", shapes.temperature(1.8)),
+        CalibrationCurve("shift +0.4", 6, "shift", shapes.shift(0.4)),
+        CalibrationCurve("shift -0.4", 7, "shift", shapes.shift(-0.4)),
+        CalibrationCurve("wave 2", 8, "wave 2", shapes.wave(2)),
+        CalibrationCurve("wave 10", 9, "wave 10", shapes.wave(10)),
+        CalibrationCurve("steps 5", 10, "steps", shapes.steps),
+        CalibrationCurve("beta", 11, "beta", shapes.beta),
+        CalibrationCurve("region", 12, "region", shapes.region),
+        CalibrationCurve("groups", 13, "groups", shapes.groups),
+    )
+}
+
+
+def curve_of_temperature(slope: float) -> CalibrationCurve:
+    """A curve of any temperature; its number in the stream is the slope in thousandths."""
+    return CalibrationCurve(
+        f"temperature {slope:g}", 1000 + round(1000 * slope), "over-confident" if slope < 1 else "under-confident",
+        shapes.temperature(slope),
+    )  # fmt: skip
+
+
+#: Nine verbal grades of probability, and how often people use them.
+_GRADES = np.array([0.02, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.98])
+_SHARES = np.array([0.15, 0.15, 0.1, 0.08, 0.08, 0.08, 0.1, 0.13, 0.13])
+
+
+@dataclass(frozen=True)
+class Law:
+    """A distribution of the confidence.
+
+    Attributes
+    ----------
+    name : the name in tables
+    number : its number in the random stream of a shard, which must stay unique
+    quantile : the quantile function: the confidence below which a share u of the predictions lies
+    words : a description of such a model
+    """
+
+    name: str
+    number: int
+    quantile: Callable[[Array], Array]
+    words: str
+
+
+def beta_law(alpha: float, beta: float) -> Callable[[Array], Array]:
+    """The quantile function of Beta(alpha, beta)."""
+
+    def quantile(u: Array) -> Array:
+        from scipy.special import betaincinv
+
+        return np.asarray(betaincinv(alpha, beta, u))
+
+    return quantile
+
+
+def _logit_normal(mean: float, sd: float) -> Callable[[Array], Array]:
+    def quantile(u: Array) -> Array:
+        from scipy.special import expit, ndtri
+
+        return np.asarray(expit(mean + sd * ndtri(u)))
+
+    return quantile
+
+
+def _top(u: Array) -> Array:
+    return 0.3 + 0.7 * beta_law(2.5, 0.6)(u)
+
+
+def _grades(u: Array) -> Array:
+    return _GRADES[np.searchsorted(np.cumsum(_SHARES)[:-1], u, side="right")]
+
+
+def _two_humps(u: Array) -> Array:
+    low, high = beta_law(4.0, 12.0), beta_law(12.0, 4.0)
+    return np.where(u < 0.5, low(np.minimum(2.0 * u, 1.0)), high(np.maximum(2.0 * u - 1.0, 0.0)))
+
+
+def with_ones(inside: Callable[[Array], Array], share: float) -> Callable[[Array], Array]:
+    """The quantile function of a share of predictions with this one; the others are exactly 1."""
+    return lambda u: np.where(u < share, inside(np.minimum(u / share, 1.0)), 1.0)
+
+
+LAWS: dict[str, Law] = {
+    law.name: law
+    for law in (
+        Law("wide", 1, beta_law(0.8, 0.8), "all confidences about equally often"),
+        Law("sharp", 2, _logit_normal(0.0, 2.5), "most confidences near 0 or 1"),
+        Law("rare", 3, _logit_normal(-3.5, 1.2), "5% positives"),
+        Law("top", 4, _top, "the confidence in the predicted class"),
+        Law("ties", 5, _grades, "nine grades, as people state them"),
+        Law("very rare", 6, _logit_normal(-6.0, 1.2), "0.5% positives"),
+        Law("two humps", 7, _two_humps, "two groups of confidences, around 0.25 and 0.75"),
+        Law("ones", 8, with_ones(lambda u: u, 0.8), "one prediction in five is exactly 1"),
+    )
+}
+
+
+# -- two classes ------------------------------------------------------------------------------------
 
 #: The numbers of grid points for the true errors, and for the linear programme, which takes a third of a second.
 _FINE, _COARSE, _PLACES = 20_000, 120, 61
@@ -185,3 +317,113 @@ def _distance(world: World) -> float:
     with collected_warnings():
         p = predictions(label, twice, sample_weight=weight[kept])
         return float(lower_distance(p, grid=_PLACES))
+
+
+# -- several classes --------------------------------------------------------------------------------
+
+#: The number of rows for the true errors, and of equal-mass groups in which true and stated probabilities are compared.
+_CASES, _GROUPS = 200_000, 100
+#: The mean number of plausible classes of a row.
+_SPREAD = 1.5
+
+
+@dataclass(frozen=True)
+class ClassWorld:
+    """Class probabilities A ~ Dirichlet, labels from A, and a model that states softmax(temperature x log A).
+
+    Parameters
+    ----------
+    k : int
+        Number of classes.
+    temperature : float
+        Above 1 the model is over-confident, below 1 under-confident, at 1 calibrated.
+    unequal : bool
+        Whether the classes' weights decrease like 1, 1/2, 1/3, ... (imbalance) instead of being equal.
+
+    Examples
+    --------
+    >>> from calibrary.study import ClassWorld
+    >>> y, p = ClassWorld(10, 1.3).sample(4, rng=0)
+    >>> p.shape
+    (4, 10)
+    """
+
+    k: int
+    temperature: float = 1.0
+    unequal: bool = False
+    report: str = "honest"
+
+    def __post_init__(self) -> None:
+        whole("k", self.k, 2)
+        if not 0.0 < self.temperature < np.inf:
+            raise ValueError(f"temperature={self.temperature!r} must be above 0 and finite")
+
+    @property
+    def name(self) -> str:
+        return f"{self.law_name}, {self.family} {self.temperature:g}"
+
+    @property
+    def law_name(self) -> str:
+        return f"{self.k} {'unequal ' if self.unequal else ''}classes"
+
+    @property
+    def family(self) -> str:
+        """The type of miscalibration."""
+        if self.temperature == 1.0:
+            return "calibrated"
+        return "over-confident" if self.temperature > 1.0 else "under-confident"
+
+    @property
+    def stream(self) -> tuple[int, ...]:
+        """Its number in the random stream."""
+        return 10_000 + 2 * self.k + self.unequal, round(1000 * self.temperature)
+
+    @property
+    def weights(self) -> Array:
+        """The parameters of the Dirichlet distribution."""
+        share = 1.0 / np.arange(1, self.k + 1) if self.unequal else np.ones(self.k)
+        return np.asarray(_SPREAD * share / share.sum())
+
+    def sample(self, n: int, rng: Any = None) -> tuple[Indices, Array]:
+        """Labels and stated probabilities of n rows."""
+        rng = generator(rng, "world")
+        truth, stated = self._cases(whole("n", n), rng)
+        return drawn_labels(rng.random(n), truth), stated
+
+    def _cases(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        # gamma variates of tiny shape would underflow to 0, so their logarithms are drawn
+        a = self.weights
+        log = np.log(rng.gamma(a + 1.0, size=(n, self.k))) + np.log(rng.random((n, self.k))) / a
+        log -= log.max(axis=1, keepdims=True)
+        log = np.maximum(log, -60.0 / max(self.temperature, 1.0))
+        return softmax(log), softmax(self.temperature * log)
+
+    def truth(self) -> dict[str, float]:
+        """The true errors of the top label and of the classes, from 200,000 rows with known probabilities."""
+        return dict(_class_truth(self))
+
+
+@functools.lru_cache(maxsize=64)
+def _class_truth(world: ClassWorld) -> tuple[tuple[str, float], ...]:
+    rng = addressed(*world.stream, 1)
+    truth, stated = world._cases(_CASES // max(1, world.k // 10), rng)
+    top = stated.argmax(axis=1)
+    rows = np.arange(len(top))
+    first = min(world.k, 10)  # the classes whose errors are averaged: all, or ten of equal or decreasing weight
+    each = np.linspace(0, world.k - 1, first).round().astype(int)
+    return (
+        ("top-label", _grouped_gap(stated[rows, top], truth[rows, top])),
+        ("class-wise", float(np.mean([_grouped_gap(stated[:, j], truth[:, j]) for j in each]))),
+        ("base_rate", float(truth[rows, top].mean())),
+    )
+
+
+def _grouped_gap(stated: Array, truth: Array) -> float:
+    """Mean absolute difference of stated and true probabilities over groups of equal mass."""
+    order = np.argsort(stated, kind="stable")
+    gap = (truth - stated)[order]
+    edges = np.linspace(0, len(gap), _GROUPS + 1).astype(int)
+    return float(np.abs(np.add.reduceat(gap, edges[:-1])).sum() / len(gap))
+
+
+AnyWorld = World | ClassWorld
