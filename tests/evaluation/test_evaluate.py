@@ -195,22 +195,25 @@ def test_an_error_of_numpy_is_a_fault_and_a_refusal_is_not(monkeypatch):
 
 def test_a_fault_on_resamples_is_kept_and_shown_and_a_refusal_is_not():
     from calibrary.base.errors import whole
-    from calibrary.inference.draw.resampling import say_faults
-    from calibrary.inference.draw.statistic import value_or_nan
+    from calibrary.data.stacked import Block
+    from calibrary.inference.draw.resampling import keep_fault, or_nan, say_faults
 
     def raising(error):
-        def path(replicate):
+        def path(block):
             raise error
 
         return path
 
+    def values(path, faults):
+        return or_nan(path, Block([None, None]), 2, lambda error: keep_fault("ece", faults, error))
+
     faults = {}
     for path in (raising(IndexError("out of range")), lambda _: whole("n", -1)):
-        assert np.isnan(value_or_nan(path, None, 2, "ece", faults)).all()
+        assert np.isnan(values(path, faults)).all()
     assert faults == {"ece": "IndexError: out of range"}
     for error in (ZeroDivisionError("by zero"), np.linalg.LinAlgError("singular"), ValueError("shapes")):
         found = {}
-        value_or_nan(raising(error), None, 2, "ece", found)
+        values(raising(error), found)
         assert found == {"ece": f"{type(error).__name__}: {error}"}  # it is a fault wherever it was raised
     with pytest.warns(cal.CalibrationWarning, match="ece failed on some resamples.*fault of calibrary"):
         say_faults(faults)

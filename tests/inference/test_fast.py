@@ -14,8 +14,8 @@ from calibrary.base.errors import RefusedError
 from calibrary.data.sample import sample_of
 from calibrary.data.stacked import Block, Replicate
 from calibrary.inference.draw import fast
-from calibrary.inference.draw.resampling import replicate
-from calibrary.inference.draw.statistic import as_statistic, read_call, together
+from calibrary.inference.draw.resampling import one_by_one, replicate
+from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.metrics.machinery.entry import ENTRIES
 from calibrary.metrics.machinery.forms import ReplicateForm
 from calibrary.metrics.machinery.measure import measure
@@ -148,11 +148,12 @@ def test_replicates_read_in_blocks_are_those_read_one_by_one(id, options, k, wei
     sample, question = read_call(id, y, p[:, 1] if k == 2 else p.clip(0), {**options, "sample_weight": w})
     statistic = as_statistic(id, sample, question, redrawn=True)
     scheme = sample.null(None, {statistic.link})
-    value = together([statistic], scheme)
-    assert not value.alone
-    in_blocks = replicate(scheme, value, 1, 1200, np.random.default_rng(5))  # more than one block
-    one_by_one = replicate(scheme, lambda one: value(one), 1, 1200, np.random.default_rng(5))
-    np.testing.assert_allclose(in_blocks.values, one_by_one.values, rtol=1e-13, atol=1e-15)
+    value, fast_together = statistic.path(scheme)
+    assert fast_together
+    together, alone = (
+        replicate(scheme, value, 1, 1200, np.random.default_rng(5), in_blocks=in_blocks) for in_blocks in (True, False)
+    )
+    np.testing.assert_allclose(together.values, alone.values, rtol=1e-13, atol=1e-15)
 
 
 def test_a_wrong_path_is_caught(monkeypatch):
@@ -200,8 +201,8 @@ def test_a_class_that_is_tested_in_some_replicates_only_counts_in_those(relabels
     scheme = sample.null(None, {statistic.link}) if relabels else sample.bootstrap()
     path = fast.fast(ENTRIES["hl"], statistic.question, scheme, statistic.observed)
     assert path is not None
-    drawn = replicate(scheme, together([statistic], scheme), 1, 40, np.random.default_rng(5)).values
-    slow = replicate(scheme, statistic.on, 1, 40, np.random.default_rng(5)).values
+    drawn = replicate(scheme, path, 1, 40, np.random.default_rng(5)).values
+    slow = replicate(scheme, one_by_one(statistic.on), 1, 40, np.random.default_rng(5)).values
     np.testing.assert_allclose(drawn, slow, rtol=1e-12)
 
 

@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -59,84 +59,90 @@ class Replicated:
             warn(f"{worst} of {len(self.values)} replicates have no value and were left out{why}")
 
 
-@dataclass(frozen=True)
-class BlockPath:
-    """A function of a block of replicates, which returns one row of values for each of them.
-
-    ``alone`` says that nothing is gained by larger blocks than one replicate. ``faults`` collects bugs of this library
-    by the name of the metric, and ``ours`` says that no function of a user is called.
-    """
-
-    values: Callable[[Block], Array]
-    alone: bool = False
-    faults: MutableMapping[str, str] = field(default_factory=dict)
-    ours: bool = False
-
-    def __call__(self, replicate: Any) -> Array:
-        """The values on one replicate."""
-        return self.values(Block([replicate]))[0]
+#: A function of a block of replicates, which returns one row of values for each of them.
+Path = Callable[[Block], Array]
 
 
-def one_by_one(value: Callable[[Any], Any]) -> BlockPath:
+def one_by_one(value: Callable[[Any], Any]) -> Path:
     """The path of a function of one replicate."""
-    return BlockPath(lambda block: np.stack([np.atleast_1d(value(one)) for one in block.replicates]), alone=True)
+    return lambda block: np.stack([np.atleast_1d(value(one)) for one in block.replicates])
+
+
+def or_nan(
+    path: Path, block: Block, n_numbers: int, failed: Callable[[Exception], None], in_blocks: bool = True
+) -> Array:
+    """The values on each replicate of a block, together if possible, else one by one; NaN where that ``failed``."""
+    found = np.full((len(block), n_numbers), np.nan)
+    try:
+        if in_blocks or len(block) == 1:
+            found[:] = path(block)
+            return found
+    except Exception as error:
+        if len(block) == 1:
+            failed(error)
+            return found
+    # evaluating one by one shows which replicate fails
+    return np.vstack([or_nan(path, Block([one]), n_numbers, failed) for one in block.replicates])
 
 
 def replicate(
     scheme: Scheme,
-    value: Callable[[Any], Array],
+    path: Path,
     n_numbers: int,
     n_resamples: int,
     rng: np.random.Generator,
     workers: int | None = None,
+    *,
+    in_blocks: bool = True,
+    ours: str = "",
+    faults: MutableMapping[str, str] | None = None,
 ) -> Replicated:
     """Draw ``n_resamples`` replicates from one stream and evaluate each, on several cores if that is faster.
 
     Replicates are drawn one after the other, so that each gets the same random numbers for any number of workers;
     they are evaluated in parallel. A replicate on which the metric raises an error counts as failed.
+
+    ``in_blocks`` says whether something is gained by evaluating several replicates together. ``ours`` is the name of
+    what is evaluated, unless it calls a user's function; ``faults`` collects bugs of this library by name.
     """
     workers = os.cpu_count() if workers == -1 else workers
-    path = value if isinstance(value, BlockPath) else one_by_one(value)
+    faults = {} if faults is None else faults
     result = Replicated(np.full((n_resamples, n_numbers), np.nan))
-    size = 1 if path.alone else max(1, _IN_BLOCKS // max(scheme.base.n, 1))
+    size = max(1, _IN_BLOCKS // max(scheme.base.n, 1)) if in_blocks else 1
     size = min(size, -(-n_resamples // _SHARES))
     blocks = [list(range(b, min(b + size, n_resamples))) for b in range(0, n_resamples, size)]
     progress = ProgressBar(n_resamples, "redrawing labels" if scheme.relabels else "resampling", n_numbers)
 
-    def evaluate(places: list[int], drawn: Any) -> bool:
-        try:
-            result.values[places] = path.values(Block(drawn, scheme))
-        except Exception as error:
-            if len(places) == 1:
-                result.failure = result.failure or f"{type(error).__name__}: {error}"
-            else:  # evaluating one by one shows which replicate fails
-                for k, place in enumerate(places):
-                    evaluate([place], drawn[k : k + 1])
-            return False
-        return len(places) > 1
+    def failed(error: Exception) -> None:
+        result.failure = result.failure or f"{type(error).__name__}: {error}"
+        if ours:
+            keep_fault(ours, faults, error)
+
+    def evaluate(places: list[int], drawn: Any) -> None:
+        result.values[places] = or_nan(path, Block(drawn, scheme), n_numbers, failed)
 
     draw = functools.partial(scheme.draws, rng)
 
-    processes = _processes(workers, path.ours, len(blocks) - 1)
+    processes = _processes(workers, bool(ours), len(blocks) - 1)
     try:
         if processes > 1:  # the first block shows whether copies of the process would save more than they cost
             began = monotonic()
             _on_threads(1, blocks[:1], draw, evaluate, progress)
             blocks, processes = blocks[1:], processes if (monotonic() - began) * len(blocks) > _WORTH_COPIES else 1
         if processes > 1:
-            _in_processes(processes, blocks, draw, evaluate, result, path.faults, progress)
+            _in_processes(processes, blocks, draw, evaluate, result, faults, progress)
         else:
             _on_threads(_workers(workers, scheme.base.n, n_numbers), blocks, draw, evaluate, progress)
     finally:
         progress.close()
     if result.failure and np.isnan(result.values).all():
         raise RefusedError(f"every replicate failed; the first: {result.failure}")
-    say_faults(path.faults)
+    say_faults(faults)
     return result
 
 
-#: A function that evaluates the replicates at these indices; True if it has reported its progress itself.
-Evaluate = Callable[[list[int], Any], bool]
+#: A function that evaluates the replicates at these indices.
+Evaluate = Callable[[list[int], Any], None]
 
 
 def _on_threads(
@@ -157,7 +163,8 @@ def _on_threads(
                     drawn = draw(len(places))
                 if not places:
                     return
-                progress.done(report, len(places), evaluated=evaluate(places, drawn))
+                evaluate(places, drawn)
+                progress.done(report, len(places))
 
     helpers = [threading.Thread(target=work, args=(False,), daemon=True) for _ in range(threads - 1)]
     try:
@@ -199,10 +206,11 @@ def _in_processes(
         with collected_warnings(), np.errstate(all="ignore"):
             for k, places in enumerate(blocks):
                 drawn = draw(len(places))
-                evaluated = k % processes == number and evaluate(places, drawn)
-                mine += places if k % processes == number else []
+                if k % processes == number:
+                    evaluate(places, drawn)
+                    mine += places
                 if number == 0:
-                    progress.done(True, len(places), evaluated)
+                    progress.done(True, len(places), elsewhere=k % processes != number)
         return mine
 
     def answer(number: int) -> tuple[list[int], Array, str, Mapping[str, str]]:
@@ -217,6 +225,12 @@ def _in_processes(
             result.values[mine] = values
             result.failure = result.failure or failure
             faults.update({name: error for name, error in theirs.items() if name not in faults})
+
+
+def keep_fault(name: str, faults: MutableMapping[str, str], error: Exception) -> None:
+    """Note an error that no input explains, for :func:`say_faults`."""
+    if not isinstance(error, RefusedError):
+        faults.setdefault(name, f"{type(error).__name__}: {error}")
 
 
 def say_faults(faults: Mapping[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,12 +21,14 @@ from calibrary.data.sample import Sample, sample_of
 from calibrary.data.stacked import Block, Replicate, Scheme
 from calibrary.data.views import Views
 from calibrary.inference.draw.resampling import (
-    BlockPath,
+    Path,
     Replicated,
     as_given,
     difference,
+    keep_fault,
     means,
     one_by_one,
+    or_nan,
     replicate,
     standard_errors,
 )
@@ -100,13 +103,24 @@ class Statistic:
     def _memory(self) -> dict[str, Any]:
         return {}
 
-    def path(self, scheme: Scheme) -> BlockPath:
-        """The computation of the values on replicates of this scheme; prepared once for the same rows."""
+    def path(self, scheme: Scheme) -> tuple[Path, bool]:
+        """The values on replicates of this scheme, and whether several together are faster than one by one.
+
+        It is prepared once for the same rows.
+        """
         rows = (scheme.relabels, scheme.base, scheme.unsorted)
         last = self._memory.get("path")
         if last is None or any(a is not b for a, b in zip(last[0], rows, strict=True)):
-            last = self._memory["path"] = rows, _path(self, scheme)
+            last = self._memory["path"] = rows, self._path(scheme)
         return last[1]
+
+    def _path(self, scheme: Scheme) -> tuple[Path, bool]:
+        entry, found = self.entry, None
+        if entry is not None and entry.of_labels and self.question.by is None:
+            # where only labels change and no row has a weight, the rows are listed as they are
+            as_they_are = scheme.relabels and scheme.rows.w is None and entry.order_free
+            found = fast(entry, self.question, scheme, self.observed) if as_they_are or not self.listed else None
+        return found or one_by_one(self.on), found is not None
 
     def when_redrawn(self) -> Statistic:
         """The statistic for replicates in which only labels change, so that more can be computed in advance."""
@@ -371,85 +385,35 @@ def redrawn(
 
     A user's function, which may not be thread-safe, has one worker unless more are requested.
     """
-    path = together(statistics, scheme)
-    observed = np.concatenate([s.observed for s in statistics])
-    workers = 1 if workers is None and not path.ours else workers
-    return observed, replicate(scheme, path, len(observed), n_resamples, rng, workers)
-
-
-def together(statistics: list[Statistic], scheme: Scheme) -> BlockPath:
-    """The values of all statistics on replicates, side by side.
-
-    If one of several statistics fails on a replicate, its values are NaN there; a single statistic may raise.
-    """
-    paths = [s.path(scheme) for s in statistics]
     faults: dict[str, str] = {}
-    ours, one = all(s.entry is not None for s in statistics), len(paths) == 1
+    observed = np.concatenate([s.observed for s in statistics])
+    ours = "" if any(s.entry is None for s in statistics) else statistics[0].name
+    path, in_blocks = together(statistics, scheme, faults), True
+    if len(statistics) == 1:  # one statistic raises an error where it fails, which is the reason that is shown
+        path, in_blocks = statistics[0].path(scheme)
+    workers = 1 if workers is None and not ours else workers
+    return observed, replicate(
+        scheme, path, len(observed), n_resamples, rng, workers, in_blocks=in_blocks, ours=ours, faults=faults
+    )
+
+
+def together(statistics: list[Statistic], scheme: Scheme, faults: dict[str, str]) -> Path:
+    """The values of all statistics side by side, NaN where one fails; bugs of this library are put into faults."""
+    paths = [s.path(scheme) for s in statistics]
 
     def values(block: Block) -> Array:
         watch, columns = WATCHED.get(), []
-        for s, path in zip(statistics, paths, strict=True):
-            columns.append(_of_block(path, block, len(s.observed), s.name, faults))
+        for s, (path, in_blocks) in zip(statistics, paths, strict=True):
+            failed = functools.partial(keep_fault, s.name, faults)
+            columns.append(or_nan(path, block, len(s.observed), failed, in_blocks))
             if watch is not None:
                 watch.drew(columns[-1].size)
         return np.hstack(columns)
 
-    def alone(block: Block) -> Array:
-        try:
-            return paths[0].values(block)
-        except Exception as error:
-            if ours:
-                _keep(error, statistics[0].name, faults)
-            raise
-
-    return BlockPath(alone if one else values, one and paths[0].alone, faults, ours)
-
-
-def _of_block(path: BlockPath, block: Block, n: int, name: str, faults: dict[str, str]) -> Array:
-    """The values on every replicate of a block, computed together if possible, else one by one."""
-    try:
-        if not path.alone:
-            return path.values(block)
-    except Exception:  # evaluating one by one shows which replicate fails
-        pass
-    return np.stack([value_or_nan(path, replicate, n, name, faults) for replicate in block.replicates])
-
-
-def _path(statistic: Statistic, scheme: Scheme) -> BlockPath:
-    alone = one_by_one(statistic.on)
-    if statistic.entry is None or not statistic.entry.of_labels or statistic.question.by is not None:
-        return alone
-    # where only labels change and no row has a weight, the rows are listed as they are
-    if statistic.listed and not (scheme.relabels and scheme.rows.w is None and statistic.entry.order_free):
-        return alone
-    found = fast(statistic.entry, statistic.question, scheme, statistic.observed)
-    return alone if found is None else BlockPath(found)
-
-
-def _keep(error: Exception, name: str, faults: dict[str, str]) -> None:
-    if not isinstance(error, RefusedError):
-        faults.setdefault(name, f"{type(error).__name__}: {error}")
-
-
-def value_or_nan(
-    path: Callable[[Replicate], Array], replicate: Replicate, n: int, name: str, faults: dict[str, str]
-) -> Array:
-    """The values on a replicate; NaN if the metric is not defined for its rows.
-
-    Any other error is a bug of this library; it is recorded in ``faults`` and shown at the end.
-    """
-    try:
-        return path(replicate)
-    except Exception as error:
-        _keep(error, name, faults)
-        return np.full(n, np.nan)
+    return values
 
 
 # -- fast paths: weights or labels of the same rows ---------------------------------------------------
-
-#: A function of a block of replicates, which returns one row of values for each.
-Path = Callable[[Block], Array]
-
 
 #: Up to this many classes, row losses are tabulated for every possible label.
 _MOST_LABELS = 12

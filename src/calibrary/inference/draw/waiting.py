@@ -143,11 +143,10 @@ class ProgressBar:
         if self.line is not None:
             self.line.part(1.0)
 
-    def done(self, report: bool, replicates: int = 1, evaluated: bool = False) -> None:
+    def done(self, report: bool, replicates: int = 1, elsewhere: bool = False) -> None:
         self.count += replicates
-        if (
-            self.watch is not None and self.numbers > 1 and not evaluated
-        ):  # an interval that is inverted separately is a small part of many draws
+        # what is evaluated here has told the watch itself, metric by metric
+        if self.watch is not None and elsewhere:
             self.watch.drew(self.numbers * replicates)
         if report and self.line is not None:
             self.line.at(self.count / self.total)

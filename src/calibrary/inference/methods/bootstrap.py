@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,16 +11,19 @@ import scipy
 
 from calibrary.base.errors import collected_warnings, one_of, warn
 from calibrary.data.checks import Array
+from calibrary.data.stacked import Block
 from calibrary.inference.draw.resampling import (
     Replicated,
     alpha_of,
     check_resamples,
+    keep_fault,
+    or_nan,
     quantiles,
     say_faults,
     slack,
     standard_errors,
 )
-from calibrary.inference.draw.statistic import Statistic, interval_result, redrawn, together, value_or_nan
+from calibrary.inference.draw.statistic import Statistic, interval_result, redrawn
 from calibrary.inference.result import IntervalResult
 from calibrary.numerics.draw import generator
 from calibrary.numerics.laws import unit_of
@@ -199,14 +203,10 @@ def jackknife(statistic: Statistic) -> tuple[tuple[Array, Array], str]:
         times = copies.astype(np.float64)
         group = np.full(n, -1)
         group[first] = np.arange(len(first))
-    value = together([statistic], sample.bootstrap())
     faults: dict[str, str] = {}
+    (path, _), failed = statistic.path(sample.bootstrap()), functools.partial(keep_fault, statistic.name, faults)
     with collected_warnings(), np.errstate(all="ignore"):
-        values = [
-            value_or_nan(
-                value, sample.of_units(np.flatnonzero(group != g)), len(statistic.observed), statistic.name, faults
-            )
-            for g in range(len(times))
-        ]
+        left = (Block([sample.of_units(np.flatnonzero(group != g))]) for g in range(len(times)))
+        values = [or_nan(path, block, len(statistic.observed), failed) for block in left]
     say_faults(faults)
-    return (np.array(values), times), how
+    return (np.vstack(values), times), how

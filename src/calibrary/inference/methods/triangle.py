@@ -23,7 +23,6 @@ from calibrary.data.views import Views
 from calibrary.inference.draw.lines import population, rare_truths, why_no_truths
 from calibrary.inference.draw.null import ALTERNATIVES, MonteCarloResult, pvalues, summarized
 from calibrary.inference.draw.resampling import (
-    BlockPath,
     Replicated,
     alpha_of,
     check_draws,
@@ -185,8 +184,8 @@ def flips(statistic: Statistic, n_resamples: int, rng: Any) -> Replicated:
     law = widest(laws)
     law.say_few()
     values = _with_residuals(statistic, [one.stretch for one in laws])
-    path = BlockPath(lambda block: values(np.stack(block.replicates)))
-    return replicate(unit_signs(sample, law), path, len(statistic.observed), n_resamples, generator(rng, "signs"), 1)
+    scheme, source, n = unit_signs(sample, law), generator(rng, "signs"), len(statistic.observed)
+    return replicate(scheme, lambda block: values(np.stack(block.replicates)), n, n_resamples, source, 1)
 
 
 def why_not_flipped(statistic: Statistic) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -23,7 +22,6 @@ from calibrary.data.stacked import Block, Scheme
 from calibrary.inference.draw.cells import cells_of_pair, values_agree
 from calibrary.inference.draw.lines import view_of_lines
 from calibrary.inference.draw.resampling import (
-    BlockPath,
     Replicated,
     alpha_of,
     check_draws,
@@ -31,11 +29,12 @@ from calibrary.inference.draw.resampling import (
     check_resamples,
     difference,
     least_draws,
+    one_by_one,
     replicate,
     slack,
     standard_errors,
 )
-from calibrary.inference.draw.statistic import Statistic, as_statistic, entry_of, read_call, refuse, together
+from calibrary.inference.draw.statistic import Statistic, as_statistic, entry_of, read_call, refuse
 from calibrary.inference.draw.unit_law import laws_of, widest
 from calibrary.inference.methods import bootstrap, inversion, studentized, triangle
 from calibrary.inference.methods.drawn import Drawn
@@ -411,14 +410,16 @@ def _drawn(pair: _Pair, settings: dict[str, Any]) -> Replicated:
 
 def _resampled(first: Statistic, second: Statistic, settings: dict[str, Any]) -> Replicated:
     schemes = first.sample.bootstrap(), second.sample.bootstrap()
-    paths = together([first], schemes[0]), together([second], schemes[1])
+    (of_first, fast), (of_second, fast_too) = first.path(schemes[0]), second.path(schemes[1])
     both = Scheme(schemes[0].draw, lambda drawn: (schemes[0].make(drawn), schemes[1].make(drawn)), schemes[0].base)
 
     def values(block: Block) -> Array:
-        return np.hstack([path.values(Block([pair[k] for pair in block.replicates])) for k, path in enumerate(paths)])
+        ones, others = zip(*block.replicates, strict=True)
+        return np.hstack([of_first(Block(ones)), of_second(Block(others))])
 
-    path = BlockPath(values, any(path.alone for path in paths), ChainMap(*(path.faults for path in paths)))
-    return replicate(both, path, 2, settings["n_resamples"], generator(settings["rng"], "rows"), settings["workers"])
+    ours, source = "" if first.entry is None else first.name, generator(settings["rng"], "rows")
+    n, workers = settings["n_resamples"], settings["workers"]
+    return replicate(both, values, 2, n, source, workers, in_blocks=fast and fast_too, ours=ours)
 
 
 def _side(statistic: Statistic, drawn: Array, wider: float, settings: dict[str, Any]) -> Side:
@@ -483,8 +484,8 @@ def _swap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     statistic = pair.on_first
     drawn = replicate(
         swaps(p, swapped),
-        lambda two: statistic.flat(statistic.of(two[0])) - statistic.flat(statistic.of(two[1])),
-        1, settings["n_resamples"], generator(settings["rng"], "swaps"), settings["workers"],
+        one_by_one(lambda two: statistic.flat(statistic.of(two[0])) - statistic.flat(statistic.of(two[1]))),
+        1, settings["n_resamples"], generator(settings["rng"], "swaps"), settings["workers"], in_blocks=False,
     )  # fmt: skip
     drawn.say_failures()
     values = drawn.values[~np.isnan(drawn.values)]
