@@ -215,7 +215,7 @@ def names(package: str) -> str:
 
 
 def imported_names(package: str) -> str:
-    """The whole stub file of a package that offers what it imports from its modules."""
+    """The whole stub file of a package that offers what it imports from its modules, or what its table names."""
     tree = ast.parse((TARGET.parent / package / "__init__.py").read_text(encoding="utf-8"))
     lines = [
         f"from {node.module} import {alias.name} as {alias.name}"
@@ -223,6 +223,9 @@ def imported_names(package: str) -> str:
         if isinstance(node, ast.ImportFrom) and node.module.startswith(f"calibrary.{package}.")
         for alias in node.names
     ]
+    if (table := TARGET.parent / package / "names.txt").exists():
+        for module, *names in map(str.split, table.read_text(encoding="utf-8").splitlines()[1:]):
+            lines += [f"from calibrary.{package}.{module} import {name} as {name}" for name in names]
     own = [
         f"def {node.name}({ast.unparse(node.args)}) -> {ast.unparse(node.returns)}: ..."
         for node in tree.body

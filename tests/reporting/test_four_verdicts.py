@@ -13,19 +13,10 @@ import pytest
 import calibrary as cal
 from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import number
-from calibrary.reporting.facts import facts_words
 from calibrary.reporting.model import Report
 from calibrary.reporting.numbers import if_calibrated
-from calibrary.reporting.verdict import (
-    COLOURS,
-    NOT,
-    NOT_BUT,
-    UNKNOWN,
-    WITHIN,
-    PageVerdict,
-    status_of,
-    tolerance_of,
-)
+from calibrary.reporting.provenance import facts_words
+from calibrary.reporting.verdict import COLOURS, NOT, NOT_BUT, UNKNOWN, WITHIN, PageVerdict, status_of, tolerance_of
 from calibrary.reporting.words import verdict
 
 pytestmark = pytest.mark.usefixtures("outlined")

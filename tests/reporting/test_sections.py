@@ -29,10 +29,10 @@ from calibrary.plots.axis import WHOLE, axis_of
 from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain
 from calibrary.reporting import affected, decisions, help, parts, period, provenance
+from calibrary.reporting.compared import overlay, shared_axis
 from calibrary.reporting.figures import picture
 from calibrary.reporting.sections import OF_RESULTS, ORDER, SECTIONS, Context, made
 from calibrary.reporting.settings import ReportSettings
-from calibrary.reporting.together import overlay, shared_axis
 
 # -- data ------------------------------------------------------------------------------------------------
 

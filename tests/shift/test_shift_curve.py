@@ -10,6 +10,7 @@ import scipy.stats
 from scipy.special import expit
 
 import calibrary as cal
+from calibrary.plots import alternative
 from calibrary.shift.trend import PairSums, _two_sided
 from truths import KnownTruth, holds
 
@@ -210,3 +211,9 @@ def test_words_and_figure(found):
     ink = matplotlib.colors.to_rgba(dark.yaxis.label.get_color())
     assert {matplotlib.colors.to_rgba(text.get_color()) for text in dark.get_legend().get_texts()} == {ink}
     assert "<table" in found._repr_html_()
+
+
+def test_a_curve_whose_score_does_not_grow_has_a_figure_without_shares():
+    found = cal.shift_curve("ece", *rows(slopes=(0.4, 1.0)), n_resamples=99, rng=0)
+    assert found.growth < 0.0
+    assert "growth" not in alternative(found.plot())

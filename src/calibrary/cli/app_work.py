@@ -339,7 +339,7 @@ def _preview(job: dict[str, Any], speaker: Speaker) -> None:
 
 def _pdf(job: dict[str, Any], speaker: Speaker) -> None:
     from calibrary.base.files import write_atomically
-    from calibrary.reporting.pdf import pdf
+    from calibrary.reporting.write import pdf
 
     folder = Path(job["folder"])
     unlimited()
@@ -370,7 +370,7 @@ def _report(job: dict[str, Any], speaker: Speaker) -> None:
 
 def _result_in_words(reports: list[Any], several: bool = False) -> dict[str, Any]:
     """The result in words: the sentences of one report, or one line with the name of each of several models."""
-    from calibrary.reporting.together import short_names
+    from calibrary.reporting.compared import short_names
 
     if len(reports) == 1 and not several:
         return {"headline": reports[0].headline, "statements": list(reports[0].statements)}

@@ -554,7 +554,7 @@ def show_answer(r: Any, quiet: bool, brief: bool) -> None:
     """The headline, the statements and the short list."""
     out.print(f"\n[bold]{plain(r.title)}[/]")
     if r.facts:
-        from calibrary.reporting.facts import facts_words
+        from calibrary.reporting.provenance import facts_words
 
         out.print(f"[dim]{plain(facts_words(r.facts))}[/]")
     out.print(plain(r.headline))
@@ -601,16 +601,16 @@ _MOST_MODELS = 4
 
 def _show_many(reports: list[Any], comparisons: Any) -> None:
     """Many models as one table: one line each, with the headline's metric and its difference from the best."""
-    from calibrary.reporting import together
+    from calibrary.reporting import compared
 
     primary = reports[0].primary
     heads, lines = ("model", "answer", primary, "interval", *(["minus the best"] if comparisons else [])), []
-    names = together.short_names(reports)
-    for r in together.in_order(reports):
+    names = compared.short_names(reports)
+    for r in compared.in_order(reports):
         name = names[reports.index(r)]
-        row, cells = r.evaluation.row(primary), together.cells(r, reports, comparisons)
+        row, cells = r.evaluation.row(primary), compared.cells(r, reports, comparisons)
         said = r.headline.partition(" (")[0].partition(" whether ")[0]  # "Cannot tell", without of what
-        apart = [c.difference for (id, _), c in zip(together.heads(reports), cells, strict=True) if id == primary]
+        apart = [c.difference for (id, _), c in zip(compared.heads(reports), cells, strict=True) if id == primary]
         lines.append((name, said, number(row.value), ends(row.low, row.high), *(apart if comparisons else ())))
     table = Table(box=None, pad_edge=False)
     for i, head in enumerate(heads):  # in a narrow terminal the answer is broken, never a name or a number

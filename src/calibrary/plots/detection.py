@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -270,11 +269,3 @@ def _along(ax: Any, look: style.Look, data: MapData) -> Said:
         f"{data.n.sum():,.0f} detections · {data.kept_share:.0%} in bins with at least {data.min_count}",
         "A gap between the lines is miscalibration at that place or size; D-ECE also counts gaps that cancel.",
     )
-
-
-DRAWN: dict[str, Callable[..., Any]] = {
-    "detection": plot_detection_reliability,
-    "d-ece-map": plot_d_ece_map,
-    "d-ece-shape": lambda matches, **o: plot_d_ece_map(matches, features="shape", **o),
-    "d-ece-line": lambda matches, **o: plot_d_ece_map(matches, features=["cx"], **o),
-}

@@ -161,8 +161,10 @@ def plot_shift_curve(ax: Any, look: style.Look, result: Any) -> Said:
         ax.set_ylim(bottom=0.0)
     ax.set_ylabel(result.spoken)
     ax.set_xlabel(result.by)
-    shares = f"{percent(result.accuracy_share)} accuracy, {percent(result.calibration_share)} calibration"
-    parts = f" · growth of the Brier score {number(result.growth)}: {shares}" if result.growth > 0.0 else ""
+    parts = ""
+    if result.growth > 0.0:  # else the shares are not defined
+        shares = f"{percent(result.accuracy_share)} accuracy, {percent(result.calibration_share)} calibration"
+        parts = f" · growth of the Brier score {number(result.growth)}: {shares}"
     return Said(
         "Along the groups",
         f"trend of the squared calibration error: {pvalue(result.trend_pvalue)}{parts}",

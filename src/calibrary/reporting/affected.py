@@ -87,13 +87,11 @@ def affected(context: Context) -> Section | None:
         "segments": [p.to_dict() for p in parts],
         "worst": None if test is None else _segments_dict(test),
     }
-    data |= {"own_maps": [gain.to_dict() for gain in own], "remedy": _remedy(test, chosen, rows, context, alpha)}
+    data |= {"own_maps": [gain.to_dict() for gain in own], "remedy": _remedy(test, rows, context, alpha)}
     return Section("affected", "Who is affected", tuple(sentences), tuple(tables), figures, data)
 
 
-def _remedy(
-    test: SegmentsTestResult | None, chosen: Chosen, rows: Mapping[str, Any], context: Context, alpha: float
-) -> Sentence:
+def _remedy(test: SegmentsTestResult | None, rows: Mapping[str, Any], context: Context, alpha: float) -> Sentence:
     """The change of the odds that corrects the mean of the worst significant segment; empty without one."""
     name = "" if test is None else next(iter(_significant(test, alpha)), "")
     part = rows.get(name)

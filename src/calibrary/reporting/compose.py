@@ -31,16 +31,14 @@ from calibrary.reporting import words
 from calibrary.reporting.affected import class_rows_of, group_rows_of, miscalibrated_segments
 from calibrary.reporting.agreement import one_truth
 from calibrary.reporting.compared import best_of
-from calibrary.reporting.facts import facts_of
 from calibrary.reporting.figures import curve_of, figures_of
 from calibrary.reporting.live import live_of
 from calibrary.reporting.model import Report
-from calibrary.reporting.other_data import CAUTION, sampled_headline, sampled_verdict
-from calibrary.reporting.provenance import versions
+from calibrary.reporting.other_data import CAUTION, over_centres, sampled_headline, sampled_verdict
+from calibrary.reporting.provenance import facts_of, versions
 from calibrary.reporting.sections import Context, made
 from calibrary.reporting.settings import ReportSettings, takes_settings
 from calibrary.reporting.short import short_list
-from calibrary.reporting.trials import over_centres
 from calibrary.reporting.verdict import page_verdict, status_of, tolerance_of
 
 

@@ -224,9 +224,11 @@ def recalibration(context: Context) -> Section:
         remedy, change = remedy_of(context, gain, main_defect(context))
     row = gain[gain.advice or remedy or gain.best.map]
     context.kept["after"] = (row.name, gain.cross_fitted[row.map])
-    errors = _errors(context, gain, row, error)
+    after = _read_after(context, gain, error)
+    errors = _errors(context, gain, row, error, after)
     said = change or _what_helps(context, gain, row, errors)
-    figure, table = _figure(context, gain, row, errors, said, bool(remedy)), _table(context, gain, error, remedy)
+    figure = _figure(context, gain, row, errors, said, bool(remedy))
+    table = _table(context, gain, errors, after, remedy)
     data = {**gain.to_dict(), "sentence": said, "error": errors.to_dict()}
     return Section("help", TITLE, (said, *_notes(context, gain)), (table,), (figure,), data)
 
@@ -326,18 +328,28 @@ class ErrorBeforeAfter:
 Readings = ErrorBeforeAfter  # its name in 0.2, which pickles and imports may have
 
 
-def _errors(context: Context, gain: RecalibrationGain, row: MapGain, error: PageError | None) -> ErrorBeforeAfter:
+def _read_after(context: Context, gain: RecalibrationGain, error: PageError | None) -> dict[str, float]:
+    """The page's error after each map; empty if the page has no error."""
+    found = {}
+    for row in () if error is None else gain.rows:
+        data = context.data.with_probability(gain.cross_fitted[row.map])
+        found[row.map] = error.read(data)  # type: ignore[union-attr]
+        data.release()
+    return found
+
+
+def _errors(
+    context: Context, gain: RecalibrationGain, row: MapGain, error: PageError | None, after: Mapping[str, float]
+) -> ErrorBeforeAfter:
     if error is None:
         return ErrorBeforeAfter("", math.nan, math.nan, math.nan)
-    data = context.data.with_probability(gain.cross_fitted[row.map])
-    after = error.read(data)
-    if math.isclose(after, row.ece, rel_tol=1e-9):  # the gain's own ECE, of which it knows the mean exactly
-        calibrated = row.ece_calibrated
-    else:
+    calibrated = row.ece_calibrated
+    if not math.isclose(after[row.map], row.ece, rel_tol=1e-9):  # of its own ECE the gain knows the mean exactly
         draws = min(context.draws, _FEW_DRAWS) if context.p.n > _MANY_ROWS else context.draws
+        data = context.data.with_probability(gain.cross_fitted[row.map])
         calibrated = error.if_calibrated(data, draws)
-    data.release()
-    return ErrorBeforeAfter(error.name, error.value, after, calibrated)
+        data.release()
+    return ErrorBeforeAfter(error.name, error.value, after[row.map], calibrated)
 
 
 # -- sentences ---------------------------------------------------------------------------------------
@@ -377,31 +389,19 @@ def _notes(context: Context, gain: RecalibrationGain) -> list[str]:
     return notes
 
 
-def _table(context: Context, gain: RecalibrationGain, error: PageError | None, remedy: str) -> Table:
+def _table(
+    context: Context, gain: RecalibrationGain, errors: ErrorBeforeAfter, after: Mapping[str, float], remedy: str
+) -> Table:
     """One row for the predictions before recalibration and one for every map."""
     spoken, more = spoken_score(gain.score), ""
     if context.p.k > 2 and context.question.lens not in ("auto", "full"):  # the table has the loss through its own lens
         more = f" The {spoken} is that of all classes together, which a map changes."
         spoken = f"{spoken} of all classes"
-    named = {gain.advice: "use this", remedy: "the remedy above"} if gain.advice or remedy else {}
-    more_of_first: list[Any] = [*(() if error is None else (error.value,)), *(("",) if named else ())]
-    rows: list[tuple[Any, ...]] = [("not recalibrated", gain.before, None, None, *more_of_first)]
-    for m in gain.rows:
-        advised = (named.get(m.map, ""),) if named else ()
-        rows.append((m.name, m.after, m.gain, m.se, *_read_after(context, gain, m, error), *advised))
-    errors = () if error is None else (error.name,)
-    head = ("map", spoken, "gain", "standard error", *errors, *(("advice",) if named else ()))
-    return Table(head, tuple(rows), _CAPTION + more)
-
-
-def _read_after(context: Context, gain: RecalibrationGain, row: MapGain, error: PageError | None) -> tuple[float, ...]:
-    """The page's error after a map; nothing if the page has no error."""
-    if error is None:
-        return ()
-    data = context.data.with_probability(gain.cross_fitted[row.map])
-    value = error.read(data)
-    data.release()
-    return (value,)
+    named = {gain.advice: "use this", remedy: "the remedy above"}
+    rows: list[tuple[Any, ...]] = [("not recalibrated", gain.before, None, None, errors.before if after else None, "")]
+    rows += [(m.name, m.after, m.gain, m.se, after.get(m.map), named.get(m.map, "")) for m in gain.rows]
+    head = ("map", spoken, "gain", "standard error", errors.metric, "advice")
+    return Table(head, tuple(rows), _CAPTION + more).without_empty(errors.metric).without_empty("advice")
 
 
 def _figure(

@@ -14,14 +14,14 @@ from calibrary.base.numbers import number
 from calibrary.base.text import capital
 from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import finding
-from calibrary.reporting import compared, together
+from calibrary.reporting import compared
 from calibrary.reporting import text as shared
 from calibrary.reporting.agreement import alpha_for, pvalue_of
-from calibrary.reporting.facts import facts_words
 from calibrary.reporting.figures import BY_CLASS, RELIABILITY, placed, points_of, theme_variables, width_of
 from calibrary.reporting.help import first_lines
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.panel import data_of, numbers_table, panel
+from calibrary.reporting.provenance import facts_words
 from calibrary.reporting.sections import Figure, Section, Table
 from calibrary.reporting.short import KeyNumber, picture_of
 from calibrary.reporting.stored import Comparisons
@@ -134,7 +134,7 @@ def _bar(reports: Sequence[Report]) -> Markup:
     models = None
     if len(reports) > 1:
         options = [element("option", r.title, value=f"m{i}") for i, r in enumerate(reports)]
-        best = reports.index(together.in_order(reports)[0])  # of many models the page opens with this one
+        best = reports.index(compared.in_order(reports)[0])  # of many models the page opens with this one
         chosen = element("select", element("option", "all", value=""), options, id="model", data_best=f"m{best}")
         models = element("label", "model ", chosen)
     jump = element("nav", id="jump", aria_label="parts of the page")
@@ -160,11 +160,11 @@ def _together(reports: Sequence[Report], comparisons: Comparisons, live: Markup 
     answer = [element("p", element("strong", clause), first[len(clause) :], class_="headline none")] if first else []
     answer += [_statements(more)] if more else []
     behind = compared.metrics_of(comparisons, reports[0].primary)
-    every = _models_table(reports, comparisons, [id for id, _ in together.heads(reports)])
+    every = _models_table(reports, comparisons, [id for id, _ in compared.heads(reports)])
     few = _models_table(reports, comparisons, behind) if behind else every
     interval = ", with its interval" if len(reports) <= _FEW_MODELS else ""
     differences = (
-        f"Last line: the model minus {together.reference_of(comparisons)}, on the same rows{interval}. Green: "
+        f"Last line: the model minus {compared.reference_of(comparisons)}, on the same rows{interval}. Green: "
         "significantly better, red: significantly worse, by the p-values adjusted for all comparisons. If errors and "
         "proper scores disagree, decide by the score."
     )
@@ -186,26 +186,26 @@ def _together(reports: Sequence[Report], comparisons: Comparisons, live: Markup 
 
 def _models_table(reports: Sequence[Report], comparisons: Comparisons, ids: Sequence[str]) -> Markup:
     """The numbers of every model, the best by the headline's metric first."""
-    names = together.short_names(reports)
-    top = [_sorting_head(f"{capital(name)} ({short})") for short, name in together.heads(reports) if short in ids]
+    names = compared.short_names(reports)
+    top = [_sorting_head(f"{capital(name)} ({short})") for short, name in compared.heads(reports) if short in ids]
     head = element("tr", _sorting_head("model"), element("th", "answer", scope="col"), top)
     placed = {id(r): i for i, r in enumerate(reports)}
     rows = [
         _together_row(placed[id(r)], names[placed[id(r)]], r, reports, comparisons, ids)
-        for r in together.in_order(reports)
+        for r in compared.in_order(reports)
     ]
     return element("div", _scrolling(_grid(head, rows, "sortable models"), len(reports)), class_="filtered")
 
 
 def _overlay(reports: Sequence[Report]) -> Markup | None:
     """All curves in one figure beside the answer."""
-    drawn = together.overlay(reports)
+    drawn = compared.overlay(reports)
     if drawn is None:
         return None
-    axis = together.shared_axis(reports).said
+    axis = compared.shared_axis(reports).said
     said = f"Smooth reliability curves, where there are predictions{'; ' + axis if axis else ''}."
-    named = enumerate(together.short_names(reports)) if len(reports) <= _DRAWN_TOGETHER else ()
-    legend = [element("b", together.swatch(i), name, " ") for i, name in named]
+    named = enumerate(compared.short_names(reports)) if len(reports) <= _DRAWN_TOGETHER else ()
+    legend = [element("b", compared.swatch(i), name, " ") for i, name in named]
     caption = element("figcaption", element("div", legend), said)
     return element("figure", drawn, caption, class_="glance")
 
@@ -222,17 +222,17 @@ def _together_row(
             data_label=id,
             data_key=_sort_key(c.value),
         )
-        for (id, _), c in zip(together.heads(reports), together.cells(report, reports, comparisons), strict=True)
+        for (id, _), c in zip(compared.heads(reports), compared.cells(report, reports, comparisons), strict=True)
         if id in ids
     ]
     verdict = _verdict(_opening(report.headline)[0].strip(), _mood(report))
     link = element("a", name, href=f"#m{i}", data_model=f"m{i}")
-    kind = "reference" if name == together.reference_of(comparisons) else None
-    cells = element("td", together.swatch(i), link), element("td", verdict), tds
+    kind = "reference" if name == compared.reference_of(comparisons) else None
+    cells = element("td", compared.swatch(i), link), element("td", verdict), tds
     return element("tr", *cells, data_curve=f"m{i}", class_=kind)
 
 
-def _difference(c: together.Cell, models: int) -> Markup | None:
+def _difference(c: compared.Cell, models: int) -> Markup | None:
     """The difference from the reference; with many models its interval is a tooltip, which saves width."""
     if not c.difference:
         return None

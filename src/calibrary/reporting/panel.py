@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibrary.base.markup import Markup, element, markup
+from calibrary.reporting.compared import short_names
 from calibrary.reporting.model import Report
-from calibrary.reporting.together import short_names
 
 
 def panel(reports: Sequence[Report]) -> Markup | None:

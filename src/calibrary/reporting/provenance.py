@@ -1,4 +1,4 @@
-"""Where a report comes from: the input, the rows left out, the settings, and how to reproduce the report."""
+"""Where a report comes from: the line of facts below its title, the input, the settings, and how to reproduce it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from calibrary._version import __version__
-from calibrary.base.numbers import counted
+from calibrary.base.numbers import counted, percent
 from calibrary.data import Data
+from calibrary.data.predictions import Predictions
 from calibrary.reporting.sections import Context, Section, Table, section
 
 #: The number of bytes of a file that are read at a time.
@@ -42,11 +43,8 @@ def digest_words(facts: Mapping[str, Any], noun: str) -> str:
 
 
 def _input(context: Context) -> dict[str, Any]:
-    given = source_of(context.settings.about.get("source"))
-    p = context.p
-    dropped = dict(given.get("dropped") or {})
-    if p.n_input > p.n:
-        dropped["weight 0"] = p.n_input - p.n
+    given, p = source_of(context.settings.about.get("source")), context.p
+    dropped = _dropped(given, p)
     facts: dict[str, Any] = {"source": given.get("name"), "digest of the file": given.get("digest")}
     facts["columns"] = given.get("columns") or None
     facts |= {"rows read": given.get("rows_read"), "rows": p.n_predictions, "rows dropped": dropped or None}
@@ -70,6 +68,12 @@ def source_of(source: Any) -> dict[str, Any]:
     if name and "digest" not in given and os.path.isfile(str(name)):  # unlike Path's, False for any name at all
         given["digest"] = "sha256:" + _digest_of_file(Path(str(name)))
     return given
+
+
+def _dropped(given: Mapping[str, Any], p: Predictions) -> dict[str, int]:
+    """The number of rows that were left out, by the reason."""
+    dropped = {str(why): int(n) for why, n in (given.get("dropped") or {}).items() if n}
+    return dropped | ({"weight 0": p.n_input - p.n} if p.n_input > p.n else {})
 
 
 def _digest_of_file(path: Path) -> str:
@@ -165,3 +169,73 @@ def _cell(value: Any, what: str = "") -> Any:
         more = f", ... ({len(value)} in all)" if len(value) > 20 else ""
         return ", ".join(str(v) for v in value[:20]) + more
     return value
+
+
+# -- the line of facts below a title: rows, events and of what, columns, rows left out and why, what was guessed
+
+
+def facts_of(data: Data, view: Predictions, source: Any) -> dict[str, Any]:
+    """The facts as plain values.
+
+    ``source`` describes the input: columns by role, rows read, rows dropped by reason, and the
+    roles whose columns were guessed.
+    """
+    given: Mapping[str, Any] = source if isinstance(source, Mapping) else {}
+    p: Predictions = data.read_as("predictions", "a report")
+    columns = given.get("columns") or {}
+    own = p.k == 2 and data is p
+    share = float(p.class_share[-1]) if own else float(view.mean(view.y))
+    return {
+        "rows": p.n_predictions,
+        "noun": data.noun,
+        "classes": p.k,
+        "events": None if p.fractional or p.k != 2 else round(share * p.total, 6),
+        "share": share,
+        "event": str(p.classes[-1]) if own else None,
+        "label": columns.get("label"),
+        "prediction": columns.get("probability"),
+        "rows_read": given.get("rows_read"),
+        "left_out": _dropped(given, p),
+        "guessed": list(given.get("guessed") or ()),
+    }
+
+
+def facts_words(facts: Mapping[str, Any]) -> str:
+    """The facts in a line; empty for a report saved without them."""
+    if not facts:
+        return ""
+    parts = [counted(facts["rows"], facts["noun"]), _outcomes(facts)]
+    if facts.get("prediction"):
+        parts.append(f"prediction {facts['prediction']}{_guessed(facts, 'probability')}")
+    lines = [", ".join(part for part in parts if part), left_out_words(facts)]
+    return "; ".join(line for line in lines if line)
+
+
+def _outcomes(facts: Mapping[str, Any]) -> str:
+    """How many events there are, and the class they are of."""
+    label, event, share = facts.get("label"), facts.get("event"), percent(facts["share"])
+    guessed = _guessed(facts, "label")
+    if event is None:
+        right = "accuracy" if facts["noun"] == "row" else "right"
+        many = f"{facts['classes']:,} classes" if facts["classes"] > 2 else ""
+        of = f" of {label}{guessed}" if label else ""
+        return ", ".join(part for part in (many and many + of, f"{right} {share}") if part)
+    events = facts.get("events")
+    known = f"events {share}" if events is None else f"{counted(events, 'event')} ({share})"
+    of = f"{label} = {event}" if label else f"class {event}"
+    return f"{known} of {of}{guessed or _guessed(facts, 'positive')}"
+
+
+def _guessed(facts: Mapping[str, Any], role: str) -> str:
+    return " (guessed)" if role in (facts.get("guessed") or ()) else ""
+
+
+def left_out_words(facts: Mapping[str, Any]) -> str:
+    """The rows that were left out, with the reasons; empty if there are none."""
+    gone: Mapping[str, int] = facts.get("left_out") or {}
+    if not gone:
+        return ""
+    total = facts["rows_read"] - facts["rows"] if facts.get("rows_read") else sum(gone.values())
+    of = f" of {facts['rows_read']:,}" if facts.get("rows_read") else ""
+    why = ", ".join(f"{n:,} {reason}" for reason, n in gone.items())
+    return f"{total:,}{of} rows left out: {why}"

@@ -17,12 +17,12 @@ from calibrary.base.text import plain as shown_text
 from calibrary.data.predictions import NEEDS_DETECTIONS
 from calibrary.evaluation import Evaluation, Row
 from calibrary.lookup import catalogue
-from calibrary.reporting import together
+from calibrary.reporting import compared
 from calibrary.reporting.agreement import pvalue_of
 from calibrary.reporting.compared import answer
-from calibrary.reporting.facts import facts_words
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.numbers import draws_of, if_calibrated
+from calibrary.reporting.provenance import facts_words
 from calibrary.reporting.sections import Section
 from calibrary.reporting.stored import Comparisons as Comparisons
 from calibrary.reporting.stored import as_json as as_json
@@ -226,7 +226,7 @@ def markdown(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
         if report.notes:
             parts += ["## Notes", "\n".join(f"- {_md(n)}" for n in report.notes)]
     if len(reports) > 1:
-        head, models = together.plain_cells(reports, comparisons)
+        head, models = compared.plain_cells(reports, comparisons)
         said = "\n".join(f"- {_md(s)}" for s in answer(comparisons, reports[0].primary))
         parts = [f"# Calibration of {len(reports)} models", *([said] if said else []), _md_table(head, models), *parts]
     if comparisons:

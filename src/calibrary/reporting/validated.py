@@ -11,9 +11,9 @@ from calibrary._version import __version__
 from calibrary.base.files import write_atomically
 from calibrary.base.numbers import counted, number, percent, with_interval
 from calibrary.data.asked import checks_options
-from calibrary.reporting.facts import left_out_words
 from calibrary.reporting.html import section_page
 from calibrary.reporting.model import Report, form
+from calibrary.reporting.provenance import left_out_words
 from calibrary.reporting.sections import Figure, Section, Table, section
 
 if TYPE_CHECKING:
