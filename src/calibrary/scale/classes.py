@@ -258,25 +258,14 @@ _NUMBERS = 1 << 22
 _TOP = Lens("top-label")
 
 
-@dataclass(frozen=True)
-class SavedVectors:
-    """The metadata of a saved state of several classes."""
-
-    version: int
-    kind: str
-    n_classes: int
-    resolution: int
-    class_resolution: int
-    losses: tuple[str, ...]
-    sample: int
-    limit: str
-    labels: tuple[Label, ...] | None
-    dropped: dict[str, int]
-    seen: int
-    digest: str = ""
+#: The metadata of a saved state of several classes.
+_WRITTEN = {
+    "n_classes": int, "resolution": int, "class_resolution": int, "losses": tuple[str, ...], "sample": int,
+    "limit": str, "labels": tuple[Label, ...] | None, "dropped": dict[str, int], "seen": int,
+}  # fmt: skip
 
 
-class VectorState(MergeableRows, kind="vectors", written=SavedVectors):
+class VectorState(MergeableRows, kind="vectors", written=_WRITTEN):
     """A summary, of bounded size and from one pass, of predictions with one probability per class.
 
     The top label (its probability, and whether it was right) and every class against the rest are separate states,

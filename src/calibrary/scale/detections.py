@@ -176,32 +176,15 @@ OVERLAP = 2.0**-36
 #: Outcomes: wrong; correct with an overlap below the score; correct with one of at least the score; a missed object.
 _WRONG, _BELOW, _ABOVE, _MISSED = range(4)
 _COLUMNS = ("block", "category", "place", "cell", "outcome", "n", "s", "u")
-#: The arguments of a state, and what the first detections say of their matching.
-_SETTINGS = ("categories", "names", "resolution", "features", "feature_bins", "closed", "blocks")
-_MATCHING = ("iou_threshold", "matching", "has_overlaps")
+#: The metadata of a saved state: its arguments, and what the first detections say of their matching.
+_SETTINGS = {
+    "resolution": int, "categories": tuple[str | int | float, ...], "names": tuple[str, ...],
+    "features": tuple[str, ...], "feature_bins": int, "closed": str, "blocks": int,
+}  # fmt: skip
+_MATCHING = {"iou_threshold": float | None, "matching": str | None, "has_overlaps": bool | None}
 
 
-@dataclass(frozen=True)
-class SavedDetections:
-    """The metadata of a saved state of detections."""
-
-    version: int
-    kind: str
-    resolution: int
-    categories: tuple[str | int | float, ...]
-    names: tuple[str, ...]
-    features: tuple[str, ...]
-    feature_bins: int
-    closed: str
-    blocks: int
-    n_images: int
-    iou_threshold: float | None
-    matching: str | None
-    has_overlaps: bool | None
-    digest: str = ""
-
-
-class DetectionState(Mergeable, kind="detections", written=SavedDetections):
+class DetectionState(Mergeable, kind="detections", written=_SETTINGS | {"n_images": int} | _MATCHING):
     """Matched detections as counts and sums by category and cell of score, of bounded size and mergeable.
 
     Images are matched one by one or in batches. The state stores whole numbers, so that states can be added in any

@@ -6,7 +6,7 @@ import io
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import field, fields, make_dataclass
 from typing import Any, Self, TypeGuard
 
 import numpy as np
@@ -195,16 +195,18 @@ def read_parquet(path: Any, kind: str, written: type) -> tuple[Any, dict[str, An
 class Saved:
     """Saving and loading, for all types of state.
 
-    ``kind`` is the type that is written to the file, and ``written`` the class of its metadata.
+    ``kind`` is the type that is written to the file, and ``written`` the names and types of its metadata.
     """
 
     _kind: str
     _written: type
 
-    def __init_subclass__(cls, *, kind: str = "", written: type | None = None, **more: Any) -> None:
+    def __init_subclass__(cls, *, kind: str = "", written: Mapping[str, Any] | None = None, **more: Any) -> None:
         super().__init_subclass__(**more)
-        if kind and written is not None:
-            cls._kind, cls._written = kind, written
+        if written is not None:
+            about = {"version": int, "kind": str, **written}
+            cls._kind = kind
+            cls._written = make_dataclass(f"Saved{cls.__name__}", [*about.items(), (DIGEST, str, field(default=""))])
 
     def to_table(self) -> Any:
         """The state as an Arrow table."""

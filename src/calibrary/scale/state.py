@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -47,22 +47,14 @@ def usual_resolution(resolution: int | None, by: Sequence[str]) -> int:
     return resolution if resolution is not None else KEYED_RESOLUTION if by else RESOLUTION
 
 
-@dataclass(frozen=True)
-class SavedCells:
-    """The metadata of a saved state."""
-
-    version: int
-    kind: str
-    resolution: int
-    lens: str
-    by: tuple[str, ...]
-    labels: tuple[files.Label, ...] | None
-    pos_label: files.Label | None
-    dropped: dict[str, int]
-    digest: str = ""
+#: The metadata of a saved state.
+_WRITTEN = {
+    "resolution": int, "lens": str, "by": tuple[str, ...], "labels": tuple[files.Label, ...] | None,
+    "pos_label": files.Label | None, "dropped": dict[str, int],
+}  # fmt: skip
 
 
-class State(files.MergeableRows, kind="cells", written=SavedCells):
+class State(files.MergeableRows, kind="cells", written=_WRITTEN):
     """A summary of predictions as counts and sums by confidence cell and label, of constant size and mergeable.
 
     Parameters

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from calibrary.base.moved import keep_old_paths as _keep_old_paths
 from calibrary.base.moved import old_names as _old_names
-from calibrary.study.construction import Bias, BiasByConstruction, Candidate
-from calibrary.study.mine import Mine, mine
+from calibrary.study.construction import Bias, BiasByConstruction, Candidate, Mine, mine
 from calibrary.study.portfolio import PORTFOLIO, DetectorWorld, FeatureWorld, FittedWorld, portfolio
 from calibrary.study.presets import PRESETS, Preset, Size
 from calibrary.study.real import halves_agree, real_sets
@@ -28,6 +28,7 @@ __all__ = [
     "run", "stored_study", "temperature_sweep",
 ]  # fmt: skip
 
+_keep_old_paths()  # a function of this package has the name of a module that moved
 __getattr__ = _old_names(__name__)
 
 
