@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,26 +140,6 @@ def jackknife_predictions(
     return _assembled(models, X_train, X_eval, lens)
 
 
-class LeftOut(Protocol):
-    """A fitted model and its n copies, each without one training row."""
-
-    @property
-    def n_classes(self) -> int: ...
-
-    @property
-    def labels(self) -> Indices:
-        """Training labels as positions among the classes."""
-
-    def full(self, X: Any) -> Array:
-        """(N, K) probabilities of the fitted model."""
-
-    def probability(self, X: Any, classes: Indices) -> Array:
-        """(n, N): probability of class classes[i] for row i under each left-out copy."""
-
-    def own(self, X: Any, classes: Indices) -> Array:
-        """(n,): probability of class classes[k] for training row k under the copy without it."""
-
-
 def _assembled(models: LeftOut, X_train: Any, X_eval: Any, lens: str) -> JackknifePredictions:
     prob = models.full(X_eval)
     if lens == "binary" and models.n_classes != 2:
@@ -194,19 +174,25 @@ class _Linear:
         return max(2, len(self.theta))
 
     def full(self, X: Any) -> Array:
+        """(N, K) probabilities of the fitted model."""
         return softmax(_two_logits(self.design(X) @ self.theta.T))
 
     def probability(self, X: Any, classes: Indices) -> Array:
+        """(n, N): probability of class classes[i] for row i under each left-out copy."""
         logits = _two_logits(np.einsum("nld,ed->nel", self.moved, self.design(X), optimize=True))
         return _picked(softmax(logits), classes[None, :])
 
     def own(self, X: Any, classes: Indices) -> Array:
+        """(n,): probability of class classes[k] for training row k under the copy without it."""
         return _picked(softmax(_two_logits(np.einsum("nld,nd->nl", self.moved, self.design(X)))), classes)
 
 
 @dataclass(frozen=True)
 class _Evaluated:
-    """Any model that can be evaluated at each of n left-out parameter vectors (or n fitted estimators)."""
+    """Any model that can be evaluated at each of n left-out parameter vectors (or n fitted estimators).
+
+    The methods are those of :class:`_Linear`.
+    """
 
     predict: Callable[[Any, Any], Array]
     fitted: Any
@@ -223,6 +209,10 @@ class _Evaluated:
     def own(self, X: Any, classes: Indices) -> Array:
         rows = (self.predict(one, _take(X, slice(k, k + 1))) for k, one in enumerate(self.moved))
         return np.array([p[0, c] for p, c in zip(rows, classes, strict=True)])
+
+
+#: A fitted model and its n copies, each without one training row.
+LeftOut = _Linear | _Evaluated
 
 
 def _logistic(model: Any, X_train: Any, y_train: Any, method: str, damp: float | None) -> _Linear:

@@ -248,18 +248,16 @@ class _Inside:
         """Mean of abs(y - c)."""
         return float(self.rows.mean(np.abs(self.rows.residual)))
 
-    @property
-    def cells(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The distinct cells, and the index of each row's cell."""
-        found, place = np.unique(self.rows.cell, return_inverse=True)
-        return found, place
+    def in_cells(self, *each: Array) -> tuple[NDArray[Any], Array, list[Array]]:
+        """The distinct cells, the width of each, and for numbers of the rows their sums in each, weighted."""
+        found, first, place = np.unique(self.rows.cell, return_index=True, return_inverse=True)
+        sums = [np.asarray(np.bincount(place, self.n * x, len(found)), dtype=np.float64) for x in each]
+        return found, self.width[first], sums
 
     def swings(self) -> tuple[NDArray[Any], Array]:
         """max(P, M)/N of every cell of positive width: the largest change of a cumulative residual inside the cell."""
-        found, place = self.cells
-        moved = self.n * np.abs(self.rows.residual) * (self.width > 0)
-        up = np.bincount(place, moved * self.rows.y, minlength=len(found))
-        down = np.bincount(place, moved * (1 - self.rows.y), minlength=len(found))
+        moved = np.abs(self.rows.residual) * (self.width > 0)
+        found, _, (up, down) = self.in_cells(moved * self.rows.y, moved * (1 - self.rows.y))
         return found, np.maximum(up, down) / self.total
 
     def swing(self, cells: NDArray[Any]) -> float:
@@ -325,11 +323,8 @@ def _laplace(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float
     if not isinstance(b, int | float) or options.get("kernel", default(entry, "kernel")) not in (None, "laplace"):
         return None
     r = inside.mean_residual
-    found, place = inside.cells
-    each = np.bincount(place, inside.n * np.abs(inside.rows.residual), minlength=len(found))
-    widest = np.zeros(len(found))
-    np.maximum.at(widest, place, inside.width)
-    squared = 2 * (inside.v / b) * (1 + r / (2 * b)) * r + float((widest / b * each**2).sum()) / inside.total**2
+    _, width, (each,) = inside.in_cells(np.abs(inside.rows.residual))
+    squared = 2 * (inside.v / b) * (1 + r / (2 * b)) * r + float((width / b * each**2).sum()) / inside.total**2
     value = float(entry.formula(inside.rows, **options))
     if options.get("squared", default(entry, "squared")):
         return squared
@@ -345,11 +340,8 @@ def _cumulative(times: int) -> Callable[[_Inside, Entry, Mapping[str, Any]], flo
 
 def _moved(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float:
     """Mean distance of a confidence from the mean of its cell, at most h/2: 2 n u (1 - u) h over both labels."""
-    found, place = inside.cells
-    n = np.bincount(place, inside.n, minlength=len(found))
-    u = np.bincount(place, inside.n * inside.share, minlength=len(found)) / n
-    h = np.zeros(len(found))
-    np.maximum.at(h, place, inside.width)
+    _, h, (n, share) = inside.in_cells(np.ones(len(inside.n)), inside.share)
+    u = share / n
     return float((2.0 * n * u * (1.0 - u) * h).sum() / inside.total)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, extra, whole
 from calibrary.base.once import once
-from calibrary.data.asked import checks_options
+from calibrary.data.asked import checks_options, share
 from calibrary.data.checks import Array, as_array, given_weights
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.lens import Lens
@@ -25,7 +24,7 @@ from calibrary.numerics.draw import STEP, Hashes, finalized
 from calibrary.scale.accuracy import Accuracy, accuracy_of, worst
 from calibrary.scale.cell_rows import CellRows
 from calibrary.scale.checks import checked_rows, valid_rows, whole_weights
-from calibrary.scale.files import Label, MergeableRows
+from calibrary.scale.files import Label, MergeableRows, digest_of
 from calibrary.scale.losses import USUAL_LOSSES, LossSum, checked_losses, loss_sum, row_losses
 from calibrary.scale.state import RESOLUTION, State, plain_label
 from calibrary.scale.sums import NONE, Batch
@@ -413,10 +412,7 @@ class VectorState(MergeableRows, kind="vectors", written=_WRITTEN):
         """A hash that is equal for equal states."""
         sums = {id: list(map(str, total.numbers)) for id, total in self.losses.items()}
         about = [1, self.n_classes, self.top.digest, self.classes.digest, sums, self.sample.size, *self._named()]
-        found = hashlib.sha256(json.dumps(about).encode())
-        for column in (self.sample.hash, self.sample.y, self.sample.p, self.sample.w):
-            found.update(np.ascontiguousarray(column).tobytes())
-        return found.hexdigest()
+        return digest_of(about, self.sample.hash, self.sample.y, self.sample.p, self.sample.w)
 
     def _named(self) -> list[str]:
         """The names of the classes, if they are not numbers."""
@@ -439,8 +435,7 @@ class VectorState(MergeableRows, kind="vectors", written=_WRITTEN):
         >>> low < cal.compute("bs", y, p) < high
         True
         """
-        if not 0.0 < confidence_level < 1.0:
-            raise RefusedError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
+        share("confidence_level", confidence_level, 0.95)
         mean, error = self.loss(id)
         away = NormalDist().inv_cdf(0.5 + confidence_level / 2.0) * error
         return mean - away, mean + away

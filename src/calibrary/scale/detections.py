@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -25,7 +24,7 @@ from calibrary.numerics.cells import POSITIONS, Grid
 from calibrary.scale.accuracy import default, fact_of
 from calibrary.scale.cell_rows import CellRows
 from calibrary.scale.checks import whole_weights
-from calibrary.scale.files import Mergeable, whole_column
+from calibrary.scale.files import Mergeable, digest_of, whole_column
 from calibrary.scale.sums import EMPTY, CountTable, Integers, added
 
 
@@ -405,11 +404,7 @@ class DetectionState(Mergeable, kind="detections", written=_SETTINGS | {"n_image
     @property
     def digest(self) -> str:
         """A hash that is equal for equal states: sha256 of their metadata and the columns of the table."""
-        about = {"version": 1, "kind": "detections", **self._about()}
-        found = hashlib.sha256(json.dumps(about, default=repr).encode())
-        for column in self._read().values():
-            found.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
-        return found.hexdigest()
+        return digest_of({"version": 1, "kind": "detections", **self._about()}, *self._read().values())
 
     # -- putting states together ----------------------------------------------------------------
 

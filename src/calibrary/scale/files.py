@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -190,6 +191,15 @@ def read_parquet(path: Any, kind: str, written: type) -> tuple[Any, dict[str, An
             raise SavedFileError(f"{name} is not a saved state: its type of state is missing")
         raise SavedFileError(f"{name} holds a {found}: read it with calibrary.scale.{found}.load")
     return table, typed(written, about, f"{name}: its metadata"), name
+
+
+def digest_of(about: Any, *columns: NDArray[Any]) -> str:
+    """The SHA-256 of plain content and of columns of numbers."""
+    found = hashlib.sha256(json.dumps(about, default=repr).encode())
+    for column in columns:
+        kind = column.dtype.newbyteorder("<") if column.dtype.kind in "uf" else "<i8"
+        found.update(np.ascontiguousarray(column, dtype=kind).tobytes())
+    return found.hexdigest()
 
 
 class Saved:

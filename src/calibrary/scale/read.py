@@ -349,7 +349,7 @@ class Scan:
 
     def _of_probabilities(self, found: Iterable[Piece], names: Names, invalid: Invalid) -> State:
         """The state for one probability per row; long streams are summed by several threads."""
-        parts = [self._empty_binary()]
+        parts = [self._empty()]
         waiting: deque[Future[None]] = deque()
         rows, threads = 0, _threads(self.resolution)
         with ThreadPoolExecutor(threads) as pool:
@@ -358,7 +358,7 @@ class Scan:
                 if rows < 2 * COMPILED_FROM or names.given or self.columns.by:  # one set of keys, and of their sums
                     _add_binary(parts[0], piece, self.columns, names, invalid, number)
                     continue
-                parts += [self._empty_binary() for _ in range(threads - len(parts))]
+                parts += [self._empty() for _ in range(threads - len(parts))]
                 if len(waiting) == len(parts):
                     waiting.popleft().result()
                 # these sums are free: their last user has finished
@@ -368,23 +368,20 @@ class Scan:
                 job.result()
         return parts[0].merge(*parts[1:])
 
-    def _empty_binary(self) -> State:
-        return State(
-            self.resolution, by=self.columns.by, lens=self.lens or "binary", labels=self.labels,
-            pos_label=self.pos_label,
-        )  # fmt: skip
+    def _empty(self) -> State:
+        """The empty state of one confidence a row."""
+        named: dict[str, Any] = {"labels": self.labels, "pos_label": self.pos_label}
+        return State(self.resolution, by=self.columns.by, lens=self.lens or "binary", **named)
 
     def _of_vectors(self, found: Iterable[Piece], names: Names, invalid: Invalid) -> State | VectorState:
         self._check_vectors()
-        state: State | VectorState | None = None
         k = len(self.columns.probs)
-        if k > 1:
-            state = self._empty(k)
+        state = self._empty_of(k) if k > 1 else None
         for number, piece in enumerate(found):
             if len(piece):
                 prob = matrix(piece, self.columns)
                 if state is None:  # a state that has only dropped rows so far is empty, and therefore false
-                    state = self._empty(prob.shape[1])
+                    state = self._empty_of(prob.shape[1])
                 _add_vectors(state, piece, prob, self.columns, names, invalid, number)
         if state is None:
             raise RefusedError(
@@ -404,9 +401,9 @@ class Scan:
                 f"by={list(self.columns.by)} and several classes: pass lens='top-label', or scan part by part"
             )
 
-    def _empty(self, k: int) -> State | VectorState:
-        if self.lens == "top-label":
-            return State(self.resolution, by=self.columns.by, lens="top-label", labels=self.labels)
+    def _empty_of(self, k: int) -> State | VectorState:
+        if self.lens is not None:
+            return self._empty()
         return VectorState(
             k, resolution=self.resolution, class_resolution=self.class_resolution, losses=self.losses,
             sample=self.sample, labels=self.labels,

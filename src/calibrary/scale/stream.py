@@ -31,6 +31,7 @@ from calibrary.base.files import beside
 from calibrary.base.numbers import as_plain, counted, number, percent, pvalue
 from calibrary.base.saved import SavedFileError, digest, parse_json
 from calibrary.base.text import in_sentence
+from calibrary.data.asked import share
 from calibrary.inference.methods.multiplicity import adjust_pvalues
 from calibrary.inference.overall import anytime
 from calibrary.inference.overall.anytime import NUMBERS, AnytimeInterval, Counts, Foreseen
@@ -334,8 +335,7 @@ class _Settings:
     pos_label: Any = None
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.alpha < 1.0:
-            raise RefusedError(f"alpha={self.alpha!r} is outside (0, 1): 0.05 is usual")
+        share("alpha", self.alpha, 0.05)
         one_of("units", self.units, UNITS)
         one_of("error", self.error, ERRORS)
         if DAY in self.by:

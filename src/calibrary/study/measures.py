@@ -138,6 +138,14 @@ class Field:
                     found[name + suffix + "_se"] = float(_sd(share) / np.sqrt(len(share))) if len(share) > 1 else None
         return found
 
+    def row(self) -> dict[str, Any]:
+        """The results at one sample size that need no other: null distribution, power, order, numbers of draws."""
+        return {
+            **self.null(), **self.power(), **self.order(),
+            "undefined": float(np.mean(~np.isfinite(np.concatenate(self.errors)))),
+            "draws": self.draws, "null_draws": min((len(e) for e in self.nulls.values()), default=0),
+        }  # fmt: skip
+
     # -- bias and spread ---------------------------------------------------------------------------------
 
     def bias(self, limits: Mapping[str, float]) -> dict[str, Any]:
@@ -244,16 +252,6 @@ def test_levels(number: Number, readings: Sequence[Readings]) -> dict[str, Any]:
 
 
 test_levels.__test__ = False  # type: ignore[attr-defined]
-
-
-def portfolio_row(field: Field) -> dict[str, Any]:
-    """The results of a metric that needs more than labels and confidences, at one sample size."""
-    order = {name: value for name, value in field.order().items() if "distance" not in name}
-    values = np.concatenate(field.errors)
-    return {
-        **field.null(), **field.power(), **order, "undefined": float(np.mean(~np.isfinite(values))),
-        "draws": field.draws, "null_draws": min((len(e) for e in field.nulls.values()), default=0),
-    }  # fmt: skip
 
 
 def class_measures(number: Number, readings: Sequence[Readings]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from calibrary.data.predictions import Predictions, predictions
 from calibrary.lookup import catalogue
 from calibrary.models.leave_one_out import jackknife_predictions
 from calibrary.numerics.draw import addressed, generator
-from calibrary.study.measures import Field, Readings, portfolio_row
+from calibrary.study.measures import Field, Readings
 from calibrary.study.panel import Number
 from calibrary.study.shards import Job, draw_shard
 from calibrary.study.world import CURVES, LAWS, Errors, errors_of
@@ -384,7 +384,9 @@ def portfolio(
         for size in group.sizes if n is None else [s for s in group.sizes if s in n]:
             read = [_read(world, size, numbers, draws, seed, truths[world.name], watch) for world in group.worlds]
             for number in numbers:
-                found["sizes"].setdefault(str(size), {})[number.name] = portfolio_row(Field(number, read))
+                row = Field(number, read).row()  # without the distance from calibration, which is not known here
+                known = {name: value for name, value in row.items() if "distance" not in name}
+                found["sizes"].setdefault(str(size), {})[number.name] = known
         found["numbers"] |= {x.name: {"metric": x.metric, "largest_n": max(group.sizes)} for x in numbers}
     return found
 

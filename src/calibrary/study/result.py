@@ -207,18 +207,12 @@ def _of_number(
 
 
 def _at_size(field: Field, limits: Mapping[str, float], n: int) -> dict[str, Any]:
-    values = np.concatenate(field.errors)
     return {
-        **field.null(),
-        **field.power(),
-        **field.order(),
+        **field.row(),
         **field.bias(limits if n < _MANY else {}),
-        "undefined": float(np.mean(~np.isfinite(values))),
         "why": next((r.shard.undefined.get(field.number.name) for r in field.read
                      if field.number.name in r.shard.undefined), None),
         "seconds": float(np.median([r.shard.seconds[r.shard.names.index(field.number.name)] for r in field.read])),
-        "draws": field.draws,
-        "null_draws": min((len(e) for e in field.nulls.values()), default=0),
     }  # fmt: skip
 
 
