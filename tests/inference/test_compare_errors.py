@@ -12,8 +12,10 @@ from scipy.special import expit, logit
 import calibrary as cal
 from calibrary.data.sample import sample_of
 from calibrary.inference.draw.statistic import as_statistic, read_call
+from calibrary.inference.methods.choice import choice_of
 from calibrary.inference.methods.inversion import error_at_the_extreme, unsure_side
 from calibrary.inference.methods.joint import Joint, Side
+from calibrary.inference.methods.triangle import JACKKNIFE
 from calibrary.inference.verbs import comparison
 from calibrary.question import Question
 from each import amount
@@ -222,3 +224,26 @@ def test_a_fault_of_the_library_is_named_whichever_model_it_concerns(broken):
         warnings.simplefilter("always")
         comparison._resampled(*pair, {"n_resamples": 20, "rng": 0, "workers": 1})
     assert any("bs failed on some resamples" in str(warning.message) for warning in said)
+
+
+@pytest.mark.parametrize(
+    ("id", "single", "of_a_difference"),
+    [("ece", "inversion", "joint"), ("ce2_db", "inversion", "bootstrap"), ("bs", "studentized", "bootstrap")],
+)
+def test_the_method_of_a_difference_is_chosen_where_that_of_one_model_is_chosen(id, single, of_a_difference):
+    y, a, b = models(0)
+    first, second = (as_statistic(id, *read_call(id, y, p, {})) for p in (a, b))
+    assert choice_of(first).method == single
+    choice = choice_of(first, minus=second)
+    found = cal.compare(id, y, a, b, n_resamples=39, rng=0)
+    assert found.method == choice.method == of_a_difference
+    assert choice.note in found.note
+    assert choice_of(first, "swap", minus=second).method == "swap"
+
+
+def test_the_reason_of_an_interval_and_of_a_difference_has_the_same_words():
+    y, a, b = models(0)
+    assert cal.compare("auroc", y, a, b, n_resamples=39, rng=0).note == cal.interval("auroc", y, a, rng=0).note
+    unit = np.arange(len(y)) // 4
+    both = cal.compare("bs", y, a, b, units=unit, rng=0).note, cal.interval("bs", y, a, units=unit, rng=0).note
+    assert both[0] == both[1] == JACKKNIFE

@@ -21,7 +21,7 @@ from calibrary.inference.methods.bootstrap import METHODS as BOOTSTRAPS
 from calibrary.inference.methods.bootstrap import Bootstrap
 from calibrary.inference.methods.inversion import Inversion
 from calibrary.inference.methods.studentized import Studentized
-from calibrary.inference.methods.triangle import JACKKNIFE, unit_way
+from calibrary.inference.methods.triangle import JACKKNIFE, WHOLE_UNITS, unit_way
 from calibrary.inference.result import IntervalResult
 from calibrary.metrics.machinery.declare import refuse_settings_beside
 from calibrary.numerics.draw import generator
@@ -33,6 +33,8 @@ _FEW_ROWS = 2000
 _MANY_ROWS = 20_000
 #: The caution for an error that grows from a perfect value, if labels cannot be drawn.
 MAY_MISS = "rows are resampled, and the interval may miss a true value near the perfect one"
+#: Why resampled rows give an interval that covers.
+_VALID = "its estimate is not at an end of its range, so resampling rows is valid"
 #: Why resampled rows give no ends: they would be far too close.
 ONE_LABEL = "all labels are the same, and resampled rows never show another one"
 #: Asymptotic formulas with better coverage than the bootstrap.
@@ -73,11 +75,21 @@ class Choice:
         return isinstance(self.method, str) and self.method in ("triangle", *kinds) and not self.celled
 
 
-def choice_of(statistic: Statistic, method: Any = "auto", *, brief: bool = False) -> Choice:
+def choice_of(
+    statistic: Statistic,
+    method: Any = "auto",
+    *,
+    brief: bool = False,
+    minus: Statistic | None = None,
+    paired: bool = True,
+) -> Choice:
     """The method of a metric's interval, the reason, and the rows that are drawn.
 
-    ``brief`` is for metrics that nobody named, in a table of many: their draws must be fast.
+    ``brief`` is for metrics that nobody named, in a table of many: their draws must be fast. With ``minus`` the
+    interval is of the difference of two models, which have the same rows if ``paired``.
     """
+    if minus is not None:
+        return Choice(statistic, *(_of_difference(statistic, minus, paired) if method == "auto" else (method, "")))
     if statistic.entry is not None and statistic.entry.no_interval:
         raise RefusedError(f"{statistic.name} has no confidence interval: {statistic.entry.no_interval}")
     drawn, table = _in_single_labels(statistic), None
@@ -165,8 +177,27 @@ def _of_score(statistic: Statistic) -> tuple[str, str]:
         return "asymptotic", "profile likelihood"
     if not studentized.why_not(statistic):
         return "studentized", "it is a mean of row losses" + _never_failed(statistic)
-    kind = "basic" if entry is None else entry.bootstrap
-    return kind, "its estimate is not at an end of its range, so resampling rows is valid"
+    return "basic" if entry is None else entry.bootstrap, _VALID
+
+
+def _of_difference(a: Statistic, b: Statistic, paired: bool) -> tuple[str, str]:
+    """The method for the difference of two models.
+
+    A single unbiased error near 0 cannot be below it, and its test is inverted; the difference of two has no such end,
+    and its estimate is right on average: resampling is valid for it, as for a score.
+    """
+    biased = [s.at_its_end for s in (a, b)]
+    alike = all(biased) and len(a.observed) == len(b.observed) == 1
+    if a.sample.grouped or b.sample.grouped:
+        if alike and all(s.entry is not None and s.entry.residual_only for s in (a, b)):
+            return "joint", ""  # its own note says why
+        if paired and not any(biased) and not any(studentized.why_not(s) for s in (a, b)):
+            return "studentized", JACKKNIFE
+        return "bootstrap", WHOLE_UNITS
+    if not alike:
+        return "bootstrap", "" if any(biased) else _VALID
+    why = triangle.why_not(a) or triangle.why_not(b)
+    return ("bootstrap", f"labels cannot be drawn ({why}): {MAY_MISS}") if why else ("joint", "")
 
 
 def _never_failed(statistic: Statistic) -> str:

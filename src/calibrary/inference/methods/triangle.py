@@ -246,17 +246,17 @@ Units = Triangle  # the name in version 0.2, which pickles and imports may use
 
 _FLIPPED = "the residuals of whole units change sign at random, and units are resampled"
 JACKKNIFE = "one unit at a time is left out (jackknife)"
+WHOLE_UNITS = "whole units are resampled"
 
 
 def unit_way(statistic: Statistic) -> tuple[str, str]:
     """The method that "auto" selects for a metric with units, and why."""
-    why = "whole units are resampled"
     if not statistic.one_sided:
-        return ("studentized", JACKKNIFE) if not studentized_refuses(statistic) else ("basic", why)
+        return ("studentized", JACKKNIFE) if not studentized_refuses(statistic) else ("basic", WHOLE_UNITS)
     if statistic.entry is not None and statistic.entry.residual_only:
         return "triangle", _FLIPPED
-    why += "; the metric is not a function of residuals, so the interval may miss a true value near perfect"
-    return "basic", why
+    why = "the metric is not a function of residuals, so the interval may miss a true value near perfect"
+    return "basic", f"{WHOLE_UNITS}; {why}"
 
 
 def unit_test(

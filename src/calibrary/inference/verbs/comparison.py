@@ -37,6 +37,7 @@ from calibrary.inference.draw.resampling import (
 from calibrary.inference.draw.statistic import Statistic, as_statistic, entry_of, read_call, refuse
 from calibrary.inference.draw.unit_law import laws_of, widest
 from calibrary.inference.methods import bootstrap, inversion, studentized, triangle
+from calibrary.inference.methods.choice import choice_of
 from calibrary.inference.methods.drawn import Drawn
 from calibrary.inference.methods.joint import ALONE, Joint, Side
 from calibrary.inference.methods.multiplicity import adjust_pvalues
@@ -200,7 +201,8 @@ def compare(
         pair = _pair(metric, (y_true, y_prob_a), (second, y_prob_b), options, other, weight_type, rows)
     settings["asked"] = method
     pair = replace(pair, same_units=same_units)
-    method = settings["method"] = pair.usual() if method == "auto" else method
+    choice = choice_of(pair.on_first, method, minus=pair.on_second, paired=same_units)
+    method = settings["method"] = choice.method
     if not same_units and method not in ("joint", "bootstrap"):
         raise RefusedError(
             f"method={method!r} needs paired rows: for a second model on other rows use method='bootstrap'"
@@ -209,8 +211,8 @@ def compare(
         "joint": _joint, "bootstrap": _bootstrap, "studentized": _studentized, "swap": _swap, "paired-t": _paired_t,
     }  # fmt: skip
     found: Comparison = ways[method](pair, settings)
-    bins = said_bins(options, pair.on_first.question)
-    return replace(found, note="; ".join(filter(None, (found.note, bins)))) if bins else found
+    notes = choice.note, found.note, said_bins(options, pair.on_first.question)
+    return replace(found, note="; ".join(filter(None, notes)))
 
 
 def _refuse_second(why: str, y_prob_b: Any, y_true_b: Any, sample_weight_b: Any, paired: bool) -> None:
@@ -252,19 +254,6 @@ class _Pair:
                 "metric(y, p), or use a lens that gives one value"
             )
         return float(a[0]), float(b[0])
-
-    def usual(self) -> str:
-        """The method that "auto" means."""
-        both = (self.on_first, self.on_second)
-        fits = all(s.at_its_end and len(s.observed) == 1 for s in both)
-        if any(s.sample.grouped for s in both):
-            if fits and all(s.entry is not None and s.entry.residual_only for s in both):
-                return "joint"
-            scores = not any(s.at_its_end or studentized.why_not(s) for s in both)
-            return "studentized" if scores and self.same_units else "bootstrap"
-        if not fits:
-            return "bootstrap"
-        return "bootstrap" if any(triangle.why_not(s) for s in both) else "joint"
 
     def caution(self, asked: str) -> str:
         if not self.on_first.at_its_end:
