@@ -96,6 +96,7 @@ def _strings() -> Iterator[Seen]:
         for line, text in _literals(sources.tree(path)):
             yield Seen(str(path.relative_to(ROOT)), line, " ".join(text.split()))
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    pages += sorted((ROOT / "src").rglob("captions.toml"))
     for path in pages + sorted((ROOT / "pages").rglob("*.py")) + sorted((ROOT / "scripts").glob("*.md")):
         if path.name == "style.md":  # it names what is ruled out
             continue
@@ -161,7 +162,7 @@ def test_no_string_of_these_rooms_uses_what_they_have_given_up(pattern):
 
 def test_the_strings_are_found():
     kinds = {Path(s.path).suffix for s in strings()}
-    assert kinds == {".py", ".md"}
+    assert kinds == {".py", ".md", ".toml"}
     assert len(strings()) > 10_000
 
 

@@ -378,11 +378,7 @@ def _table(parts: list[Part], metric: str, stated: str, data: Data, test: Segmen
 def _figure(test: SegmentsTestResult) -> Figure:
     from calibrary.plots.segments import plot_segments
 
-    caption = (
-        "Segments beyond the grey area are worse than the worst segment expected by chance; at most 15 are "
-        "shown. Beside each: mean outcome minus mean prediction, and the number of rows."
-    )
-    return Figure("Segments, worst first", caption, partial(plot_segments, test, most=15, caption=False))
+    return Figure.captioned("segments", partial(plot_segments, test, most=15, caption=False))
 
 
 def _segments_dict(test: SegmentsTestResult) -> dict[str, Any]:

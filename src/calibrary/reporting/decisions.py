@@ -192,19 +192,13 @@ def _figure(context: Context, thresholds: Array) -> Figure:
     view = context.view
     draws = 0 if view.n > _DRAWN_ROWS else min(context.draws, 99)
     chance = "; the dashed line is the mean of a calibrated model" if draws else ""
-    caption = (
-        f"Net benefit with its {percent(context.question.confidence_level)} interval; the thresholds in use are "
-        "marked. Acting on the model is better than both defaults where its line is above both others. Below: the "
-        "regret of acting on the given instead of recalibrated probabilities, with the map fitted and judged on the "
-        f"same rows{chance}."
-    )
     share = float(view.mean(view.y))
     axis = "logit" if min(share, 1.0 - share) < 0.05 else "linear"  # thresholds of rare events lie close to 0
     draw = partial(
         plot_decision, view, thresholds=thresholds, n_resamples=draws, lens="binary", axis=axis, caption=False,
         confidence_level=context.question.confidence_level,
     )  # fmt: skip
-    return Figure("Decision curve", caption, draw)
+    return Figure.captioned("decision", draw, level=percent(context.question.confidence_level), chance=chance)
 
 
 # -- acting on rows at or above a threshold, for each threshold of a page -----------------------------------

@@ -26,7 +26,7 @@ from calibrary.inference.overall.decision import headline_view
 from calibrary.question import Question
 from calibrary.reporting.numbers import quoted
 from calibrary.reporting.safe_svg import placed_svg, safe_svg
-from calibrary.reporting.sections import Figure
+from calibrary.reporting.sections import Figure, captions
 
 if TYPE_CHECKING:
     from calibrary.plots.axis import Axis
@@ -44,9 +44,9 @@ _AS_SVG = {
     "figure.constrained_layout.use": False,
 }
 #: The diagram that an interactive page draws again.
-RELIABILITY = "Reliability diagram"
+RELIABILITY = captions()["reliability"]["name"]
 #: The diagrams that take the whole width.
-BY_CLASS = "Reliability by class"
+BY_CLASS = captions()["by-class"]["name"]
 #: A place with a tooltip, invisible until it is pointed at.
 _SPOT = {"class": "tip", "tabindex": "-1", "fill": "none", "r": "6"}
 #: Points of a picture that its text alternative gives at most.
@@ -62,50 +62,38 @@ def figures_of(data: Any, question: Question, evaluation: Evaluation, axis: Any 
     from calibrary.plots.axis import axis_of, direction
 
     view, lens = headline_view(data, question)
-    level = question.confidence_level
-    seen: dict[str, Any] = {"lens": lens, "confidence_level": level, "caption": False}
+    level = percent(question.confidence_level)
+    seen: dict[str, Any] = {"lens": lens, "confidence_level": question.confidence_level, "caption": False}
     way = direction(lens, "Above" if view.mean(view.residual) > 0 else "Below")
     seen["axis"] = axis = axis_of(view, axis)
     closer = f" Drawn on {axis.said}." if axis.said else ""
     bins, asked = _bins(view, axis, question)
     drawn = [
-        Figure(
-            RELIABILITY,
-            f"{quoted(evaluation, 'ece', 'ECE')}{bins}; a point is a bin, with its {percent(level)} Wilson limits, "
-            f"faint below five cases, open where nothing, or nothing else, was observed. {way}{closer}",
+        Figure.captioned(
+            "reliability",
             functools.partial(plots.plot_reliability, data, error="wilson", n_resamples=0, **asked, **seen),
+            ece=quoted(evaluation, "ece", "ECE"), bins=bins, level=level, way=way, closer=closer,
         ),
-        Figure(
-            "Smooth reliability diagram",
-            f"{quoted(evaluation, 'smece', 'smooth ECE')}No bins: a curve with its {percent(level)} band, thin where "
-            "fewer than five events or non-events are expected near it; it ends where hardly any are. Strip: where "
-            f"predictions with outcome 1 (up) and 0 (down) lie. {way}{closer}",
+        Figure.captioned(
+            "smooth",
             functools.partial(plots.plot_smooth_reliability, data, n_resamples=200, **seen),
+            smece=quoted(evaluation, "smece", "smooth ECE"), level=level, way=way, closer=closer,
         ),
-        Figure(
-            "Isotonic reliability diagram (CORP, no binning)",
-            f"{quoted(evaluation, 'bs', 'Brier score')}The best monotone curve through the outcomes, with the band in "
-            f"which {percent(level)} of calibrated models would lie.{closer}",
+        Figure.captioned(
+            "corp",
             functools.partial(plots.plot_corp, data, n_resamples=400, **seen),
+            brier=quoted(evaluation, "bs", "Brier score"), level=level, closer=closer,
         ),
-        Figure(
-            "Cumulative difference",
-            f"{quoted(evaluation, 'ecce_mad', 'Kolmogorov-Smirnov error')}The slope of the curve is the "
-            "miscalibration: it rises where events are more frequent than predicted and falls where they are less "
-            "frequent. Grey: two standard deviations of a calibrated model.",
+        Figure.captioned(
+            "cumulative",
             functools.partial(plots.plot_cumulative, data, lens=lens, caption=False),
+            ks=quoted(evaluation, "ecce_mad", "Kolmogorov-Smirnov error"),
         ),
-    ]
+    ]  # fmt: skip
     if 2 < data.k <= _MOST_DIAGRAMS:
-        drawn.append(
-            Figure(
-                BY_CLASS,
-                f"One diagram for each class against the rest, with {percent(level)} Wilson limits, faint below five "
-                f"cases. {plots.classes.MARKED}",
-                functools.partial(plots.small_multiples, data, caption=False, **asked),
-                functools.partial(plots.small_multiples, data, caption=False, columns=2, **asked),
-            )
-        )
+        small = functools.partial(plots.small_multiples, data, caption=False, **asked)
+        narrow = functools.partial(small, columns=2)
+        drawn.append(Figure.captioned("by-class", small, narrow, level=level, marked=plots.classes.MARKED))
     return tuple(drawn)
 
 
@@ -114,33 +102,26 @@ def _(data: Matches, question: Question, evaluation: Evaluation, axis: Any = "au
     from calibrary import plots
 
     drawn = [
-        Figure(
-            "Reliability of detections",
-            f"{quoted(evaluation, 'd_ece', 'D-ECE')}{quoted(evaluation, 'laece', 'LaECE')}A calibrated detector's "
-            "precision (D-ECE) or precision times overlap (LaECE) follows the diagonal. The bar at the right is the "
-            "share of missed objects among all boxes.",
+        Figure.captioned(
+            "detections",
             functools.partial(plots.plot_detection_reliability, data, caption=False),
+            d_ece=quoted(evaluation, "d_ece", "D-ECE"), laece=quoted(evaluation, "laece", "LaECE"),
         ),
-        Figure(
-            "Smooth reliability diagram",
-            f"{quoted(evaluation, 'smece', 'smooth ECE')}Precision against the confidence, without bins; it fades "
-            "where there are no detections.",
+        Figure.captioned(
+            "smooth-of-detections",
             functools.partial(plots.plot_smooth_reliability, data, axis=axis, caption=False),
+            smece=quoted(evaluation, "smece", "smooth ECE"),
         ),
-        Figure(
-            "Cumulative difference",
-            f"{quoted(evaluation, 'ecce_mad', 'Kolmogorov-Smirnov error')}The slope of the curve is the "
-            "miscalibration: it rises where detections are right more often than stated and falls where they are "
-            "right less often. Grey: two standard deviations of a calibrated detector.",
+        Figure.captioned(
+            "cumulative-of-detections",
             functools.partial(plots.plot_cumulative, data, caption=False),
+            ks=quoted(evaluation, "ecce_mad", "Kolmogorov-Smirnov error"),
         ),
-    ]
+    ]  # fmt: skip
     if data.image_size is not None and data.box is not None:
         places = max(2, min(8, int((len(data) / 40) ** 0.5)))
         draw = functools.partial(plots.plot_d_ece_map, data, n_bins=[5, places, places], caption=False)
-        drawn.append(
-            Figure("Where in the image", "D-ECE by the place of the box; hatched: too few detections to say.", draw)
-        )
+        drawn.append(Figure.captioned("image", draw))
     return tuple(drawn)
 
 

@@ -418,9 +418,8 @@ def _figure(
         named: dict[str, Any] = {"ece": errors.before, "after_ece": errors.after, "calibrated_ece": errors.calibrated}
         data = replace(data, **named, metric=errors.metric)
     doubt = "" if gain.advice or remedied else ", the best of the maps, although there is no evidence that it helps"
-    caption = (
-        f"Before and after {row.name}{doubt}. Every {context.data.noun} is recalibrated by a map fitted to the other "
-        f"folds. {data.n_bins} {BINS[data.binning]} with {percent(level)} Wilson limits, faint below five cases. "
-        + (f"Drawn on {data.axis.said}." if data.axis.said else "")
-    )
-    return Figure("Before and after recalibration", caption, functools.partial(plot_recalibration, data, caption=False))
+    return Figure.captioned(
+        "recalibration", functools.partial(plot_recalibration, data, caption=False), map=row.name, doubt=doubt,
+        noun=context.data.noun, bins=f"{data.n_bins} {BINS[data.binning]}", level=percent(level),
+        drawn=f"Drawn on {data.axis.said}." if data.axis.said else "",
+    )  # fmt: skip

@@ -67,12 +67,7 @@ def sampled(found: Any) -> Section:
         f"Samples: the confidence of each of {counted(found.n, 'answer')} is estimated from {k} samples. The interval "
         "is for the error that this many samples can show, which is at most that of the model's own probabilities.",
     )
-    figure = Figure(
-        "Contributions to the error",
-        "Blue: outcome minus a left-out sample, by the share of the other samples that agree. Green: the range of 95% "
-        "of calibrated models. Gray bars: outcome minus the shares themselves, which include the sampling noise.",
-        partial(found.plot, caption=False),
-    )
+    figure = Figure.captioned("sampled", partial(found.plot, caption=False))
     table = Table(("number", "value", "what it is"), rows)
     data = {**found.to_dict(), "rejected": _rejected(found)}
     return Section("sampled", "Sampled answers", sentences, (table,), (figure,), data)
@@ -91,12 +86,7 @@ def judge(found: Any) -> Section:
         sentences.append(Sentence(said, measured(said, judge_bias=found.judge_bias)))
     sentences.append("Rows: the rest of this page uses only the rows with a human label.")
     table = Table(("number", "value"), tuple(found.rows()))
-    figure = Figure(
-        "Estimates from each set of labels",
-        "Estimates with intervals from the human labels alone and from humans and judge together, by the same method. "
-        "The circle is the estimate from the judge alone; it has no interval, because the judge may be biased.",
-        partial(found.plot, caption=False),
-    )
+    figure = Figure.captioned("judge", partial(found.plot, caption=False))
     return Section("judge", "Human and judge", tuple(sentences), (table,), (figure,), found.to_dict())
 
 
@@ -118,12 +108,7 @@ def ensemble(found: Any) -> Section:
     sentences = (*(part.sentence for part in parts), _KINDS[found.kind])
     head = ("what", "estimate", "interval", "p")
     tables = [Table(head, tuple(found.rows())), _members(found)]
-    figure = Figure(
-        "Claimed and true spread",
-        "True variance against claimed variance in groups of rows by claimed variance, with intervals; the "
-        "diamond is the mean. On the diagonal the claim is right; above it the members claim too little.",
-        partial(found.plot, caption=False),
-    )
+    figure = Figure.captioned("ensemble", partial(found.plot, caption=False))
     figures = (figure,) if len(found.spread.groups) else ()
     data = {"kind": found.kind, "n": found.n, "n_members": found.n_members, "answers": _plain(found)}
     return Section("ensemble", "Members of the ensemble", sentences, tuple(tables), figures, data)
@@ -205,12 +190,7 @@ def at_target(found: Any) -> Section:
 def along_groups(found: Any) -> Section:
     """The metric in ordered groups, if a column of them was given."""
     head, rows = found.table()
-    figure = Figure(
-        "Along the groups",
-        "The metric in each group. A vertical line is the interval of a single group; the band contains the true "
-        "values of all groups at once.",
-        partial(found.plot, caption=False),
-    )
+    figure = Figure.captioned("groups", partial(found.plot, caption=False))
     table = Table(head, tuple(rows))
     return Section("shift", "Along the groups", (found.sentence,), (table,), (figure,), found.to_dict())
 
@@ -283,22 +263,14 @@ def _forest(found: Pooled, metric: str) -> Figure:
     from calibrary.plots import plot_forest
 
     title = called(catalogue[metric]).removeprefix("the ")
-    caption = (
-        "Squares: the centres with their intervals, the area is the weight; text: events and rows. Diamond: the mean "
-        "over centres. Bar: the interval of the true value in a new centre."
-    )
-    return Figure(f"{capital(title)} in each centre", caption, partial(plot_forest, found, metric, caption=False))
+    return Figure.captioned("forest", partial(plot_forest, found, metric, caption=False), metric=capital(title))
 
 
 def _curve(found: Pooled) -> Figure:
     from calibrary.plots import plot_pooled_curve
 
     left = "".join(f" No curve: {name}, {why}." for name, why in found.curve.left_out)
-    caption = (
-        "Thin: the curve of each centre, by local lines on the log odds. Thick: their mean, pooled point by point by "
-        f"random effects, with its band; the wide band is that of a new centre.{left}"
-    )
-    return Figure("Calibration curve over centres", caption, partial(plot_pooled_curve, found, caption=False))
+    return Figure.captioned("centres", partial(plot_pooled_curve, found, caption=False), left=left)
 
 
 # -- precision ---------------------------------------------------------------------------------------

@@ -348,11 +348,8 @@ def _figures(parts: list[Part], metric: str, watch: TimeWatch | None, level: flo
     columns = np.array([(p.n, p.value, p.low, p.high, p.expected_by_chance, p.null_high) for p in parts]).T
     found: list[Any] = [names, *columns, clear, metric, level]
     data = PeriodsData(*found)
-    caption = (
-        f"The {metric} of every period. Line: {percent(level)} interval for the true value; an estimate that is biased "
-        "upwards may lie above it. Grey: the range of 95% of calibrated models, with their mean."
-    )
-    figures = [Figure("Calibration by period", caption, partial(plot_periods, data, caption=False))]
+    draw = partial(plot_periods, data, caption=False)
+    figures = [Figure.captioned("periods", draw, metric=metric, level=percent(level))]
     if watch is not None:
         since = "" if watch.since is None else f"from {watch.since} on: "
         evidence = f"{since}{watch.found.alternative.words}"
@@ -361,11 +358,8 @@ def _figures(parts: list[Part], metric: str, watch: TimeWatch | None, level: flo
             np.append(0.0, watch.rows), np.append(0.0, watch.found.log_e), watch.found.alpha, watch.alarm_rows,
             watch.found.pvalue, words, ("", *watch.last), watch.alarm or "",
         )  # fmt: skip
-        caption = (
-            "Evidence against calibration (e-value) after each check, from the start or from any later check on. At "
-            f"most {percent(watch.found.alpha)} of calibrated streams ever reach the alarm."
-        )
-        figures.append(Figure("Evidence over time", caption, partial(plot_monitor, path, caption=False)))
+        draw = partial(plot_monitor, path, caption=False)
+        figures.append(Figure.captioned("evidence", draw, alpha=percent(watch.found.alpha)))
     return tuple(figures)
 
 

@@ -6,8 +6,11 @@ function is registered with :func:`section`; the page shows the sections in the 
 
 from __future__ import annotations
 
+import functools
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from typing import Any, TypeVar
 
 from calibrary.base.once import once
@@ -59,6 +62,20 @@ class Figure:
     caption: str
     draw: Callable[[], Any] = field(repr=False, compare=False)
     narrow: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def captioned(
+        cls, key: str, draw: Callable[[], Any], narrow: Callable[[], Any] | None = None, **facts: str
+    ) -> Figure:
+        """A figure with the name and the caption of ``captions.toml``, and the facts that stand there in braces."""
+        words = captions()[key]
+        return cls(words["name"].format(**facts), words["caption"].format(**facts), draw, narrow)
+
+
+@functools.cache
+def captions() -> dict[str, dict[str, str]]:
+    """The name and the caption of each figure of a page, by its key."""
+    return tomllib.loads((files("calibrary") / "reporting" / "captions.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)

@@ -25,23 +25,6 @@ _NO_PICKLE = (
     "Models are refitted from their own code or named on the command line. No model is read from a file: a pickled "
     "model is a program that runs when it is read."
 )
-_CAPTIONS = {
-    "curve": (
-        "Corrected calibration curve",
-        "Smoothed observed frequency at each predicted probability: on the model's own rows, and corrected for "
-        "optimism. A calibrated model lies on the diagonal.",
-    ),
-    "prediction": (
-        "Prediction instability",
-        "The probability that each refit predicts for a row, over that of the model; between the lines lie 95% of the "
-        "refits. A stable model stays near the diagonal.",
-    ),
-    "calibration": ("Calibration instability", "The calibration curve of each refit on the model's own rows."),
-    "classification": (
-        "Classification instability",
-        "The share of refits that put a row on the other side of the threshold, over the model's prediction.",
-    ),
-}
 
 
 @checks_options
@@ -121,9 +104,8 @@ def _refitted(found: Validation, thresholds: Sequence[float]) -> list[Section]:
 def _figure(found: Validation, kind: str, threshold: float = 0.5) -> Figure:
     from calibrary.plots.validation import plot_validation
 
-    name, caption = _CAPTIONS[kind]
-    at = f" at {number(threshold)}" if kind == "classification" else ""
-    return Figure(f"{name}{at}", caption, partial(plot_validation, found, kind, threshold=threshold, caption=False))
+    draw = partial(plot_validation, found, kind, threshold=threshold, caption=False)
+    return Figure.captioned(f"validation-{kind}", draw, threshold=number(threshold))
 
 
 def _tripod(found: Validation) -> Section:
