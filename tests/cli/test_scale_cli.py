@@ -218,7 +218,7 @@ def test_scan_refuses_invalid_input(folder: Path, tmp_path: Path) -> None:
         ((folder, "-o", tmp_path / "no" / "s.parquet"), "does not exist"),
         ((tmp_path / "none", "-o", tmp_path / "s.parquet"), "no such file"),
     ):
-        with pytest.raises(InputError, match=sentence):
+        with pytest.raises(ValueError, match=sentence):
             run("scale", "scan", *words)
 
 

@@ -365,3 +365,10 @@ def test_few_labels_of_the_rarer_outcome_widen_the_interval_of_a_score():
         assert found.low >= np.mean((1 - c) ** 2) - 1e-12
         inside += found.low <= np.mean(c * (1 - c)) <= found.high
     assert inside >= 28  # with the variance of the few labels alone: two thirds
+
+
+def test_the_sentence_writes_the_name_of_a_metric_as_everywhere():
+    c = np.linspace(0.05, 0.95, 400)
+    y = (np.arange(400) % 10 < 10 * c).astype(float)
+    found = cal.judged("bs", np.where(np.arange(400) < 100, y, np.nan), c, judge=y, rng=0)
+    assert str(found.sentence).startswith("The Brier score is ")

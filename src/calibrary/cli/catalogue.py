@@ -16,7 +16,7 @@ from rich.table import Table
 from typer.core import TyperGroup
 
 import calibrary as cal
-from calibrary.cli.console import err, out, plain
+from calibrary.cli.console import err, out, plain, table_of
 from calibrary.cli.taking import taking
 from calibrary.metrics.machinery.cards import ListedMetric, declared, listed_metrics
 from calibrary.metrics.machinery.facts import FAMILIES, Alias
@@ -113,8 +113,8 @@ _COLUMNS: dict[str, tuple[int, Callable[[ListedMetric], str]]] = {
     "row": (_WIDE, lambda e: str(e.row or "")),
     "id": (0, lambda e: e.id),
     "family": (110, lambda e: e.family),
-    "name": (0, lambda e: plain(e.name)),
-    "range": (_WIDE, lambda e: plain(f"[{e.range[0]:g}, {e.range[1]:g}]")),
+    "name": (0, lambda e: e.name),
+    "range": (_WIDE, lambda e: f"[{e.range[0]:g}, {e.range[1]:g}]"),
     "ideal": (0, lambda e: "" if e.perfect is None else f"{e.perfect:g}"),
     "test": (0, lambda e: "yes" if e.has_test else ""),
     "proper": (_WIDE, lambda e: e.proper.replace("no", "")),
@@ -124,11 +124,9 @@ _COLUMNS: dict[str, tuple[int, Callable[[ListedMetric], str]]] = {
 def listing(entries: Iterable[ListedMetric], width: int) -> Table:
     """The list as a table; a narrow terminal gets fewer columns, so that no name is broken."""
     columns = {head: cell for head, (least, cell) in _COLUMNS.items() if width >= least}
-    table = Table(box=None, pad_edge=False)
-    for head in columns:
-        table.add_column(head, no_wrap=head != "name")
-    for e in entries:
-        table.add_row(*(cell(e) for cell in columns.values()))
+    table = table_of(columns, ([cell(e) for cell in columns.values()] for e in entries))
+    for column in table.columns:
+        column.no_wrap = column.header != "name"
     return table
 
 
@@ -196,12 +194,7 @@ def _print_study(e: Entry, n: int | None) -> None:
 
     heads, rows = numbers_by_size(e.id, n)
     if rows:
-        table = Table(box=None, pad_edge=False)
-        for head in heads:
-            table.add_column(head, justify="right")
-        for row in rows:
-            table.add_row(*row)
-        out.print(table)
+        out.print(table_of(heads, rows, words=()))
     if rows and e.settings:
         out.print(f"The study's numbers are those of {e.id} with its default options.", highlight=False)
     for remark in remarks(e.id):

@@ -20,9 +20,7 @@ def plan(given: Any) -> None:
     law = None if given.law is None else _pair("--law", given.law, _BETA)
     resamples = given.resamples or 199
     if given.sampled is not None:
-        _plan_samples(
-            given.sampled, error or 0.05, law or (1.0, 1.0), given.line, given.alpha, resamples, given.seed, given.quiet
-        )
+        _plan_samples(given, error or 0.05, law or (1.0, 1.0), resamples)
         return
     settings: dict[str, Any] = {"error": error, "n": given.rows, "rng": given.seed, "n_resamples": given.resamples}
     settings |= {name: getattr(given, name) for name in _OF_WIDTH}
@@ -59,16 +57,15 @@ _BETA = "the two parameters of Beta(a, b), such as 1,1"
 _OF_WIDTH = ("width", "prevalence", "value", "threshold", "sensitivity", "specificity")
 
 
-def _plan_samples(
-    budget: int, error: float, law: tuple[float, float], line: str, alpha: float, resamples: int, seed: int, quiet: bool
-) -> None:
+def _plan_samples(given: Any, error: float, law: tuple[float, float], resamples: int) -> None:
     """Divide a budget of calls into questions and samples of each, and list the power of every division."""
     from calibrary.language.planning import sampled_plan
 
-    say("simulating", quiet)
-    found = sampled_plan(budget, error=error, law=law, line=line, alpha=alpha, n_resamples=resamples, rng=seed)
+    say("simulating", given.quiet)
+    how = {"line": given.line, "alpha": given.alpha, "n_resamples": resamples, "rng": given.seed}
+    found = sampled_plan(given.sampled, error=error, law=law, **how)
     out.print(plain(found.sentence), highlight=False, soft_wrap=True)
-    for n, k, power in () if quiet else found.tried:
+    for n, k, power in () if given.quiet else found.tried:
         out.print(plain(f"  {n:,} questions, {k + 1} samples each: {percent(power)}"), highlight=False)
 
 

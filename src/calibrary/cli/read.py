@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from calibrary.base.errors import suggest
-from calibrary.language.log import Log, LogError
+from calibrary.language.log import Log
 from calibrary.language.logs import log_kind, read_log
 from calibrary.tables import read
 from calibrary.tables.files import open_table
+from calibrary.tables.guess import required_column
 from calibrary.tables.layout import FileLayout, PredictionFile, Reading
 from calibrary.tables.sources import InputError
 from calibrary.tables.table import Columns, FileTable, as_column
@@ -40,10 +40,7 @@ def log_of(
             raise InputError(f"{source} is not a log of a language model: --scorer and --normalize apply to logs only")
         return None
     named = prob[0] if kind == "inspect" and prob and len(prob) == 1 else None
-    try:
-        log = read_log(source, scorer=scorer, prob=named, normalize=normalize)
-    except LogError as error:
-        raise InputError(str(error)) from None
+    log = read_log(source, scorer=scorer, prob=named, normalize=normalize)
     own = ["confidence"] if "confidence" in log.columns else ["p"]
     return _table(log), "correct" if "correct" in log.columns else "label", own if named or not prob else prob
 
@@ -97,11 +94,8 @@ def sampled_answers_of(
     from calibrary.language.answers import agreement
     from calibrary.language.sampled import sampled_answers
 
-    try:
-        log = read_log(source, scorer=scorer, sampled=True)
-        answers, right, questions = log.sampled()
-    except LogError as error:
-        raise InputError(str(error)) from None
+    log = read_log(source, scorer=scorer, sampled=True)
+    answers, right, questions = log.sampled()
     columns = {name: _of_questions(log, name, questions) for name in others}
     units = _of_questions(log, unit, questions) if unit and unit != "id" else None  # the samples of an id are together
     found = agreement(answers, right, answer)
@@ -111,8 +105,7 @@ def sampled_answers_of(
 
 def _of_questions(log: Log, name: str, questions: Sequence[Any]) -> Any:
     """The value of each question in a column of the log, whose rows are the samples."""
-    if name not in log.columns:
-        raise InputError(f"no column is called {name!r}: {suggest(name, list(log.columns))}")
+    required_column(list(log.columns), name)
     value: dict[Any, Any] = {}
     for id, given in zip(log.columns["id"], log.columns[name], strict=True):
         if value.setdefault(id, given) != given:

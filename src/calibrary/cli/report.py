@@ -493,26 +493,26 @@ class DetectionReportCommand(_Page, fields_of("detection")):  # type: ignore[mis
 
     verb = "detection"
 
+    files: Any = ()
+    folder = None
+
     def _more_settings(self) -> dict[str, Any]:
         return {}
+
+    def answered(self, source: Any) -> tuple[list[Any], Any]:
+        """The report of the boxes that match."""
+        say("matching and computing", self.quiet)
+        how = {"iou_threshold": self.iou_threshold, "matching": self.matching}
+        matches = cal.match_detections(self.ground_truth, self.results, **how)
+        about = {"path": self.results, "columns": {"ground truth": str(self.ground_truth)}}
+        settings = self.settings.with_about(title=self.title or self.results.name, source=about)
+        return [cal.report(matches, settings=settings)], ()
 
 
 @taking("detection", DetectionReportCommand)
 def detection_report(command: DetectionReportCommand) -> None:
     """A detector's calibration from the two COCO files: `calibrary detection report gt.json results.json`."""
-    from calibrary.reporting.write import check_paths
-
-    gates = command.gates
-    check_paths(command.output or [])
-    say("matching and computing", command.quiet)
-    matches = cal.match_detections(
-        command.ground_truth, command.results, iou_threshold=command.iou_threshold, matching=command.matching
-    )
-    source = {"path": command.results, "columns": {"ground truth": str(command.ground_truth)}}
-    settings = command.settings.with_about(title=command.title or command.results.name, source=source)
-    answer = cal.report(matches, settings=settings)
-    _given_out([answer], (), command)
-    gates.apply([answer])
+    _paged(command)
 
 
 def _title(found: PredictionFile, model: str, given: str | None) -> str:
@@ -612,12 +612,10 @@ def _show_many(reports: list[Any], comparisons: Any) -> None:
         said = r.headline.partition(" (")[0].partition(" whether ")[0]  # "Cannot tell", without of what
         apart = [c.difference for (id, _), c in zip(compared.heads(reports), cells, strict=True) if id == primary]
         lines.append((name, said, number(row.value), ends(row.low, row.high), *(apart if comparisons else ())))
-    table = Table(box=None, pad_edge=False)
-    for i, head in enumerate(heads):  # in a narrow terminal the answer is broken, never a name or a number
-        whole = max(map(len, (head, *(line[i] for line in lines))))
-        table.add_column(head, no_wrap=head != "answer", min_width=None if head == "answer" else whole)
-    for line in lines:
-        table.add_row(*(plain(t) for t in line))
+    table = table_of(heads, lines)
+    for i, column in enumerate(table.columns):  # in a narrow terminal the answer is broken, never a name or a number
+        if column.header != "answer":
+            column.no_wrap, column.min_width = True, max(map(len, (heads[i], *(line[i] for line in lines))))
     out.print(table)
     out.print("[dim]--all prints the metrics of every model; -o writes the page[/]")
 
@@ -634,14 +632,14 @@ def _item(text: str) -> Any:
 def _short_table(r: Any) -> Table:
     from calibrary.reporting.text import short_cells
 
-    table = Table(box=None, pad_edge=False)
-    for name, width in _SHORT:
-        narrow = width if out.width < 100 else None
-        fixed = narrow if name == "metric" else None  # names are not broken within a word; verdicts become narrower
-        table.add_column(name, width=fixed, max_width=narrow, overflow="fold", no_wrap=width is None)
-    for k, texts in zip(r.short_list, short_cells(r), strict=True):
-        named = texts if out.width >= 100 else (k.title, *texts[1:])
-        table.add_row(*(plain(t) for t in named))
+    wide = out.width >= 100
+    cells = zip(r.short_list, short_cells(r), strict=True)
+    table = table_of([name for name, _ in _SHORT], (texts if wide else (k.title, *texts[1:]) for k, texts in cells))
+    for column, (name, width) in zip(table.columns, _SHORT, strict=True):
+        column.max_width = None if wide else width
+        # names are not broken within a word; verdicts become narrower
+        column.width = column.max_width if name == "metric" else None
+        column.overflow, column.no_wrap = "fold", width is None
     return table
 
 

@@ -25,11 +25,8 @@ def scan(given: Any) -> None:
     files = given.files
     from calibrary.scale import merged
 
-    _refuse_output(given.output)
+    check_output(given.output, *_STATE)
     files = [found for file in files for found in _matching(file)]
-    for file in files:
-        if "://" not in file and not Path(file).exists():
-            raise InputError(f"no such file: {file}")
     refuse_twice(files)
     rows = [file for file in files if not is_state(Path(file))]
     states = [load_state(Path(file)) for file in files if file not in rows]
@@ -55,7 +52,7 @@ def state(given: Any) -> None:
     table = given.table
     from calibrary.scale import State
 
-    _refuse_output(given.output)
+    check_output(given.output, *_STATE)
     try:
         made = State.of_table(
             read_result(table), by=given.by, lens="top-label" if given.top_label else "binary",
@@ -81,18 +78,19 @@ def _save(made: Any, output: Path) -> None:
     written(output)
 
 
-def _refuse_output(output: Path) -> None:
-    if output.suffix != ".parquet":
-        raise InputError(f"{output}: a state is saved as Parquet; name the file with .parquet")
-    if not output.parent.is_dir():
-        raise InputError(f"{output}: the folder {output.parent} does not exist")
+#: Why a file is refused that cannot hold a state, and its ending.
+_STATE = ("a state is saved as Parquet; name the file with .parquet", ".parquet")
 
 
 def _matching(file: str) -> list[str]:
+    """The files of a pattern; a pattern, or a path on this machine, without a file is refused."""
     try:
-        return matching(file)
+        found = matching(file)
     except FileNotFoundError as error:
         raise InputError(f"no such file: {file}") from error
+    if "://" not in file and not all(Path(one).exists() for one in found):
+        raise InputError(f"no such file: {file}")
+    return found
 
 
 @taking("sql")

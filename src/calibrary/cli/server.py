@@ -106,34 +106,33 @@ class ReportAnswer(TypedDict):
     report: dict[str, Any]
 
 
-class MetricAnswer(TypedDict):
-    """One metric: its estimate, its interval, and the p-value of the hypothesis of perfect calibration."""
+class _IntervalAnswer(TypedDict):
+    """What an answer with an interval has, whatever was asked."""
 
     sentence: str
+    low: Number
+    high: Number
+    confidence_level: float
+    n: int
+    notes: list[str]
+
+
+class MetricAnswer(_IntervalAnswer):
+    """One metric: its estimate, its interval, and the p-value of the hypothesis of perfect calibration."""
+
     id: str
     name: str
     value: Number
-    low: Number
-    high: Number
-    confidence_level: float
     pvalue: Number
-    n: int
-    notes: list[str]
 
 
-class VerdictAnswer(TypedDict):
+class VerdictAnswer(_IntervalAnswer):
     """Whether a metric meets a bound: ``status`` is pass, fail or undecided."""
 
-    sentence: str
     status: str
     condition: str
     estimate: Number
-    low: Number
-    high: Number
-    confidence_level: float
-    n: int
     n_needed: Number
-    notes: list[str]
 
 
 class CompareAnswer(TypedDict):

@@ -5,14 +5,12 @@ Text supplied by people is always printed through :func:`plain`, so that none of
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from calibrary.base.files import check_writable
-from calibrary.cli.console import err, out, plain
+from calibrary.cli.console import err, out, plain, table_of
 from calibrary.cli.large import class_names, scanned
 from calibrary.cli.read import PredictionFile, read_predictions
 from calibrary.cli.taking import given_options, needs_option, refuse_unused, taking
@@ -59,16 +57,6 @@ def noted(notes: Iterable[str], quiet: bool) -> None:
     """Print what was guessed and left out."""
     for note in () if quiet else notes:
         err.print(f"[dim]{plain(note)}[/]")
-
-
-def table_of(heads: Iterable[str], rows: Iterable[Iterable[Any]], words: Collection[int] = (), **options: Any) -> Table:
-    """A table without lines; columns of numbers are flush right if the places of the columns of ``words`` are given."""
-    table = Table(box=None, pad_edge=False, **options)
-    for place, head in enumerate(heads):
-        table.add_column(head, justify="right" if words and place not in words else "left")
-    for row in rows:
-        table.add_row(*map(plain, row))
-    return table
 
 
 def mistake(error: Exception) -> str | None:

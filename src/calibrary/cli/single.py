@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,18 +37,18 @@ def metric(command: Any) -> None:
     p = found.predictions()
     if unit is None and found.unit and (interval or test):
         unit = found.unit
-    settings: dict[str, Any] = {"lens": lens, "weight_type": command.weight_type, "n_resamples": draws}
-    settings |= {"rng": command.seed}
-    asked: dict[str, Any] = {"intervals": interval and unit is None, "tests": test and unit is None}
-    result = cal.evaluate(p, metrics=[entry.key], primary=entry.key, **asked, **settings)
+    if unit is not None and not (interval or test):
+        raise InputError("--unit affects only the resampling: add --interval or --test")
+    units = found.others[unit] if unit else None
+    result = cal.evaluate(
+        p, metrics=[entry.key], primary=entry.key, lens=lens, weight_type=command.weight_type, n_resamples=draws,
+        rng=command.seed, intervals=interval, tests=test, units=units,
+    )  # fmt: skip
     if not result.rows:
         raise InputError(f"{entry.key}: {result.skipped[entry.key]}")
-    rows: Sequence[Any] = result.rows
-    if unit is not None:
-        if not (interval or test):
-            raise InputError("--unit affects only the resampling: add --interval or --test")
-        rows = _by_unit(entry.key, p, rows, {**settings, "units": found.others[unit]}, interval, test)
-    for row in rows:
+    for row in result.rows:
+        if unit is not None and test and row.pvalue is None:
+            cal.test(entry.key, p, units=units)  # refuses, and names metrics that have one
         text = f"{_shown(row.name, f'{row.id}.{row.part}' if row.part else row.id)} {row.value:.10g}"
         if row.low is not None and not np.isnan([row.low, row.high]).all():
             text += f"  [{row.low:.6g}, {row.high:.6g}]"
@@ -84,21 +82,6 @@ def _judged(entry: Any, command: Any, judge: str) -> None:
 def _shown(name: str, id: str) -> str:
     """The id alone for the next program of a pipe; for a terminal, the name with the id."""
     return f"{name} ({id})" if out.file.isatty() else id
-
-
-def _by_unit(
-    id: str, p: Any, rows: Sequence[Any], settings: dict[str, Any], interval: bool, test: bool
-) -> Sequence[Any]:
-    """The metric's values with an interval and a p-value from resampling whole units."""
-    if interval:
-        ends = cal.interval(id, p, **settings)
-        low, high = np.atleast_1d(ends.low), np.atleast_1d(ends.high)
-        rows = [replace(row, low=float(low[i]), high=float(high[i])) for i, row in enumerate(rows)]
-    if test:
-        result = cal.test(id, p, **settings)
-        pvalues = np.atleast_1d(result.pvalue if result.pvalues is None else result.pvalues)
-        rows = [replace(row, pvalue=float(pvalues[i])) for i, row in enumerate(rows)]
-    return rows
 
 
 @taking("compare")

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from calibrary.base.errors import suggest
 from calibrary.base.numbers import number, percent
-from calibrary.cli.shared import err, folder_of, listed, load, out, plain, reading, taking, written
+from calibrary.cli.shared import err, folder_of, listed, load, out, plain, reading, table_of, taking, written
 from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import shown, stored
 from calibrary.study.result import StudyResult, rows_of
@@ -151,31 +151,29 @@ def _overview(found: StudyResult, n: int) -> Table:
     if rows is None:
         raise InputError(f"--n {n}: the study has {', '.join(map(str, found.sizes))}")
     head = ("metric", "null", "power", "rare", "wave", "same", "across", "rho L1", "dist.", "gaming")
-    table = Table(*head, box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    lines = []
     for name in sorted(rows, key=lambda name: -(rows[name].get("across") or 0.0)):
         row, whole = rows[name], found.found["numbers"][name]
-        limit = whole["limit"]
-        table.add_row(
-            plain(name), shown(name, row.get("null")), percent(row.get("power")),
-            percent((row.get("power_by_law") or {}).get("rare")),
-            percent((row.get("power_by_family") or {}).get("wave 10")), percent(row.get("within")),
-            percent(row.get("across")), number(limit.get("rho_l1")), number(limit.get("rho_distance")),
-            number(whole.get("lie")),
-        )  # fmt: skip
-    return table
+        limit, law, family = whole["limit"], row.get("power_by_law") or {}, row.get("power_by_family") or {}
+        shares = row.get("power"), law.get("rare"), family.get("wave 10"), row.get("within"), row.get("across")
+        ranks = limit.get("rho_l1"), limit.get("rho_distance"), whole.get("lie")
+        lines.append([name, shown(name, row.get("null")), *map(percent, shares), *map(number, ranks)])
+    return table_of(head, lines, padding=(0, 1, 0, 0))
 
 
 def _of_one(found: StudyResult, name: str) -> Table:
-    table = Table("N", "null", "null sd", "power", "same", "across", "bias/sd", "ms", "draws", box=None,
-                  pad_edge=False)  # fmt: skip
+    head = ("N", "null", "null sd", "power", "same", "across", "bias/sd", "ms", "draws")
+    lines = []
     for n, row in rows_of(found, name):
-        table.add_row(
-            f"{n:,}", shown(name, row.get("null")), number(row.get("null_sd")), percent(row.get("power")),
-            percent(row.get("within")), percent(row.get("across")), number(row.get("bias_over_sd")),
-            "" if row.get("seconds") is None else f"{1000 * row['seconds']:.2g}",
-            f"{row['draws']} / {row['null_draws']}",
+        seconds = row.get("seconds")
+        lines.append(
+            (
+                f"{n:,}", shown(name, row.get("null")), number(row.get("null_sd")), percent(row.get("power")),
+                percent(row.get("within")), percent(row.get("across")), number(row.get("bias_over_sd")),
+                "" if seconds is None else f"{1000 * seconds:.2g}", f"{row['draws']} / {row['null_draws']}",
+            )
         )  # fmt: skip
-    return table
+    return table_of(head, lines)
 
 
 def _lines(found: StudyResult, name: str) -> Iterator[str]:

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import extra, suggest
+from calibrary.base.errors import extra
 from calibrary.cli.shared import check_output, listed, out, plain, say, table_of, taking, written
 from calibrary.data.checks import Array
 from calibrary.reporting.validated import validation_page
 from calibrary.tables.files import open_table
+from calibrary.tables.guess import required_column
 from calibrary.tables.sources import InputError
-from calibrary.tables.values import refuse_spellings
+from calibrary.tables.values import plain_numbers, refuse_spellings
 from calibrary.validation import Validation
 from calibrary.validation import validate as run_validation
 
@@ -38,8 +39,7 @@ def validate(given: Any) -> None:
     others = [label, *(name for name in beside.values() if name is not None)]
     chosen = listed(given.features) or [n for n in names if n not in others]
     for name in (*chosen, *others):
-        if name not in names:
-            raise InputError(f"no column is called {name!r}: {suggest(name, names)}")
+        required_column(names, name)
     if label in chosen:
         raise InputError(f"{label!r} is the outcome and cannot be a predictor: name other --features")
     columns = table.columns([*chosen, *others])
@@ -78,12 +78,14 @@ def model_named(estimator: str, seed: int) -> Any:
 
 
 def _numbers(values: Any, name: str) -> Array:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    numbers = plain_numbers(values)
+    if numbers is None:
+        what = "dates" if values.dtype.kind == "M" else "text"
         raise InputError(
-            f"column {name!r} holds text: a predictor must be a number here; name others with --features, or encode it"
-        ) from None
+            f"column {name!r} holds {what}: a predictor must be a number here; name others with --features, or encode "
+            "it"
+        )
+    return numbers
 
 
 def _show(found: Validation, tripod: bool, quiet: bool) -> None:

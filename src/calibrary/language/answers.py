@@ -16,11 +16,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of
-from calibrary.base.numbers import is_absent
+from calibrary.base.numbers import is_absent, pvalue
 from calibrary.data.checks import Array, as_array
 from calibrary.data.identity import refuse_misaligned
-from calibrary.inference.draw.resampling import slack
+from calibrary.inference.draw.resampling import alpha_of, slack
+from calibrary.inference.result import Estimate
 
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -307,6 +309,23 @@ def _found(flags: Flags, samples: _Samples, chosen: Counts) -> Flags:
     truth = np.zeros(samples.n, dtype=bool)
     truth[samples.question[same]] = flags[same]
     return truth
+
+
+# -- the words of a result ---------------------------------------------------------------------------
+
+
+def with_ends(said: str, metric: str, found: Estimate, **known: float) -> Sentence:
+    """A sentence that states an interval, with the numbers that it may state besides."""
+    return Sentence(
+        said, Claim(said, "interval", metric=metric, low=found.low, high=found.high), measured(said, **known)
+    )
+
+
+def evidence(found: Any, by: str) -> str:
+    """Whether the test of a result, named by its method, rejects."""
+    tested = f"evidence of miscalibration ({by} test, {pvalue(found.pvalue, found.n_resamples)})."
+    rejects = found.pvalue <= alpha_of(found.level)
+    return Claim(f"There is {tested}", "miscalibrated") if rejects else f"There is no {tested}"
 
 
 # -- the ends of an interval -------------------------------------------------------------------------

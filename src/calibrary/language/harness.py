@@ -15,6 +15,7 @@ from calibrary.base.errors import suggest
 from calibrary.base.numbers import counted, distinct_digits
 from calibrary.language.log import Log, LogError, fields
 from calibrary.tables.json_files import MOST_SIZE, UnreadableError, parsed
+from calibrary.tables.values import parsed as number_in
 
 NORMALIZED = ("none", "length")
 _NAME = re.compile(r"samples_(?P<task>.+?)_(?P<run>\d{4}-\d{2}-\d{2}T[\d.:-]+).*\.jsonl")
@@ -243,7 +244,8 @@ def _options(record: dict[str, Any], where: str) -> tuple[Any, list[str]]:
     found = record.get("filtered_resps", record.get("resps"))
     if not isinstance(found, list) or not found:
         raise LogError(f"{where} contains no responses: run the harness with --log_samples")
-    if any(isinstance(r, str) for r in found) or any(isinstance(r, list) and r and _is_text(r[0]) for r in found):
+    first = [r[0] if isinstance(r, list) and r else None for r in found]
+    if any(isinstance(r, str) for r in found) or any(isinstance(r, str) and number_in(r) is None for r in first):
         raise LogError(
             f"{where} is from a task that generates text, which has no probability: log a multiple-choice task, or "
             "ask the model for its confidence and pass calibrary.language.verbal_confidence(texts)"
@@ -265,16 +267,6 @@ def _options(record: dict[str, Any], where: str) -> tuple[Any, list[str]]:
     if texts and len(scores) == 2 * len(texts):  # mutual information: the options again, without the question
         scores = scores[: len(texts)]
     return scores, texts
-
-
-def _is_text(value: Any) -> bool:
-    if not isinstance(value, str):
-        return False
-    try:
-        float(value)
-    except ValueError:
-        return True
-    return False
 
 
 def _pair(response: Any) -> Any:

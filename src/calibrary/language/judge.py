@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from calibrary.base.claims import Claim, Sentence, measured
+from calibrary.base.claims import Sentence
 from calibrary.base.errors import RefusedCallError, RefusedError, collected_warnings, whole
 from calibrary.base.markup import ToldByName
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
@@ -31,7 +31,7 @@ from calibrary.grouping.named import edges_among
 from calibrary.inference.draw.resampling import alpha_of, check_draws
 from calibrary.inference.result import UNKNOWN, Estimate
 from calibrary.inference.verbs.test import test
-from calibrary.language.answers import norm_ends, tail
+from calibrary.language.answers import evidence, norm_ends, tail, with_ends
 from calibrary.language.labels import JudgedRows, judged_rows
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Entry
@@ -542,15 +542,12 @@ def _about_judge(rows: JudgedRows, seed: int) -> dict[str, Any]:
 
 def _sentence(entry: Entry, r: JudgedResult) -> Sentence:
     said = (
-        f"The {entry.spoken or entry.name.lower()} is {number(r.value)} ({percent(r.level)} interval {number(r.low)} "
+        f"The {entry.spoken or entry.name} is {number(r.value)} ({percent(r.level)} interval {number(r.low)} "
         f"to {number(r.high)}) from {counted(r.n_labels, 'human label')} and a judge of {counted(r.n, 'row')}."
     )
-    known = measured(said, n_labels=r.n_labels, n=r.n, agreement=r.agreement, judge_only=r.judge_only)
-    parts: list[str] = [Sentence(said, Claim(said, "interval", metric=r.metric, low=r.low, high=r.high), known)]
-    if not math.isnan(r.pvalue):
-        tested = f"evidence of miscalibration (multiplier test, {pvalue(r.pvalue, r.n_resamples)})."
-        wrong = r.pvalue <= alpha_of(r.level)
-        parts.append(Claim(f"There is {tested}", "miscalibrated") if wrong else f"There is no {tested}")
+    known = {"n_labels": r.n_labels, "n": r.n, "agreement": r.agreement, "judge_only": r.judge_only}
+    parts: list[str] = [with_ends(said, r.metric, r, **known)]
+    parts += [] if math.isnan(r.pvalue) else [evidence(r, "multiplier")]
     parts += [
         f"The human labels alone give {number(r.humans.value)} ({number(r.humans.low)} to {number(r.humans.high)}); "
         f"with this judge they are as good as {counted(round(r.worth), 'human label')}.",

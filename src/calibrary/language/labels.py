@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
-from calibrary.data.checks import Array, are_probabilities, as_array, as_floats, checked_probabilities, missing
+from calibrary.base.numbers import is_absent
+from calibrary.data.checks import Array, are_probabilities, as_array, as_floats, checked_probabilities
 from calibrary.data.columns import by_name, column_names
 from calibrary.data.identity import refuse_misaligned
+from calibrary.tables.values import parsed
 
 #: Smallest number of human labels for an estimate.
 LEAST = 20
@@ -89,17 +91,12 @@ def _column(values: Any, name: str, n: int) -> tuple[Array, NDArray[np.bool_]]:
     if array.dtype.kind in "biuf":
         numbers = array.astype(np.float64)
         return numbers, ~np.isnan(numbers)
-    listed = array.tolist()
-    there = np.array([missing([v]) is None and v != "" for v in listed])
-    numbers = np.full(n, np.nan)
-    for i in np.flatnonzero(there):
-        try:
-            numbers[i] = float(listed[i])
-        except (TypeError, ValueError):
-            raise RefusedError(
-                f"{name}[{i}] = {listed[i]!r} is not a number: pass numbers, and NaN for a missing value"
-            ) from None
-    return numbers, there
+    listed = [None if is_absent(v) or v == "" else v for v in array.tolist()]
+    numbers = [np.nan if v is None else parsed(v) for v in listed]
+    if None in numbers:
+        i = numbers.index(None)
+        raise RefusedError(f"{name}[{i}] = {listed[i]!r} is not a number: pass numbers, and NaN for a missing value")
+    return np.array(numbers, dtype=np.float64), np.array([v is not None for v in listed], dtype=bool)
 
 
 def _weights(inclusion: Any, human: NDArray[np.bool_]) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 
 from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import counted
+from calibrary.tables.sources import InputError
 
 #: Longer texts are no groups of rows, and are not stored.
 _LONGEST_FIELD = 200
@@ -18,7 +19,7 @@ _NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(%?)", re.ASCI
 _ROUNDING = 1e-6
 
 
-class LogError(RefusedError):
+class LogError(InputError, RefusedError):
     """A problem with a log that its owner can correct; the text says how."""
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.claims import Claim, Sentence, measured
+from calibrary.base.claims import Claim, Sentence
 from calibrary.base.errors import RefusedError, whole
 from calibrary.base.markup import ToldByName
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
@@ -31,7 +31,7 @@ from calibrary.grouping.edges import EqualWidth
 from calibrary.inference.draw.resampling import alpha_of, check_draws
 from calibrary.inference.draw.unit_law import UnitLaw
 from calibrary.inference.result import Estimate
-from calibrary.language.answers import Agreement, agreement, norm_ends, ordered, tail
+from calibrary.language.answers import Agreement, agreement, evidence, norm_ends, ordered, tail, with_ends
 from calibrary.numerics.draw import Counts, redrawn_labels, redrawn_rows, redrawn_signs, seed_of
 
 #: Largest number of values in one batch of draws.
@@ -325,18 +325,13 @@ def _samples(k: int | tuple[int, int]) -> str:
 
 def sentence(r: SampledResult) -> Sentence:
     """The result in words; a direction is named only if its own test rejects."""
-    alpha = alpha_of(r.level)
     said = (
         f"The calibration error of {counted(r.n, 'sampled answer')} is {number(r.value)} ({percent(r.level)} interval "
         f"{number(r.low)} to {number(r.high)}); about {number(r.expected_by_chance)} is expected by chance."
     )
-    known = measured(said, accuracy=r.accuracy, mean_confidence=r.mean_confidence, n=r.n)
-    tested = f"evidence of miscalibration ({r.method} test, {pvalue(r.pvalue, r.n_resamples)})."
-    parts: list[str] = [
-        Sentence(said, Claim(said, "interval", metric="sampled answers", low=r.low, high=r.high), known),
-        Claim(f"There is {tested}", "miscalibrated") if r.pvalue <= alpha else f"There is no {tested}",
-    ]
-    if r.mean_pvalue <= alpha:
+    known = {"accuracy": r.accuracy, "mean_confidence": r.mean_confidence, "n": r.n}
+    parts: list[str] = [with_ends(said, "sampled answers", r, **known), evidence(r, r.method)]
+    if r.mean_pvalue <= alpha_of(r.level):
         way = "over-confident" if r.mean_confidence > r.accuracy else "under-confident"
         said = (
             f"The model is {way}: {percent(r.accuracy)} of the answers are right and {percent(r.mean_confidence)} of "
