@@ -175,6 +175,14 @@ def test_one_class_written_in_two_ways_is_refused(tmp_path):
         assert "differ only in capital letters or spaces" in err
 
 
+def test_a_date_is_no_predictor(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text(csv_text({"y": Y, "p": P, "day": [f"2026-11-{i % 28 + 1:02d}" for i in range(len(Y))]}))
+    status, _, err = run("validate", path, "--label", "y")
+    assert status == 2
+    assert "column 'day' holds dates: a predictor must be a number here" in " ".join(err.split())
+
+
 @pytest.mark.parametrize(("head", "cell"), [("y,p", "0.0_1"), ("y;p", "0,0_1")])
 def test_a_text_with_an_underscore_is_no_number(tmp_path, head, cell):
     path, comma = tmp_path / "p.csv", head[1]

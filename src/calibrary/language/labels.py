@@ -92,11 +92,11 @@ def _column(values: Any, name: str, n: int) -> tuple[Array, NDArray[np.bool_]]:
         numbers = array.astype(np.float64)
         return numbers, ~np.isnan(numbers)
     listed = [None if is_absent(v) or v == "" else v for v in array.tolist()]
-    numbers = [np.nan if v is None else parsed(v) for v in listed]
-    if None in numbers:
-        i = numbers.index(None)
+    read = [np.nan if v is None else parsed(v) for v in listed]
+    if None in read:
+        i = read.index(None)
         raise RefusedError(f"{name}[{i}] = {listed[i]!r} is not a number: pass numbers, and NaN for a missing value")
-    return np.array(numbers, dtype=np.float64), np.array([v is not None for v in listed], dtype=bool)
+    return np.array(read, dtype=np.float64), np.array([v is not None for v in listed], dtype=bool)
 
 
 def _weights(inclusion: Any, human: NDArray[np.bool_]) -> Array:
