@@ -27,6 +27,7 @@ from calibrary.grouping import (
     group,
 )
 from calibrary.grouping.cross_validated import FirstValues
+from calibrary.grouping.windows import CopyWindows
 from golden import arrays, parts
 from metric_cases import drawn
 
@@ -403,3 +404,24 @@ def test_listed_edges_are_refused_with_another_choice_of_bins(bins, message):
     for call in (cal.ece, cal.reliability_bins, cal.plots.reliability_data, cal.hosmer_lemeshow):
         with pytest.raises(cal.RefusedError, match=message):
             call(y, p, **bins)
+
+
+def test_windows_of_many_copies_are_those_of_the_listed_copies():
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        m = int(rng.integers(1, 12))
+        c = np.sort(rng.random(m))
+        w = rng.integers(1, 60, m).astype(np.float64)
+        wy = rng.binomial(w.astype(np.int64), np.where(rng.random(m) < 0.5, c, rng.random(m))).astype(np.float64)
+        windows = CopyWindows(c, w, wy, float(rng.integers(1, int(w.sum()) + 1)))
+        copies = w.astype(np.int64)
+        x, label = np.repeat(c, copies), np.repeat(wy / w, copies)
+        size = int(windows.size)
+        starts = range(int(windows.number))
+        means = [label[s : s + size].mean() for s in starts]
+        bins = [abs(mean - x[s : s + size].mean()) for s, mean in zip(starts, means, strict=True)]
+        points = [np.abs(mean - x[s : s + size]).mean() for s, mean in zip(starts, means, strict=True)]
+        assert windows.mean_error("bin") == pytest.approx(np.mean(bins), abs=1e-12)
+        assert windows.mean_error("point") == pytest.approx(np.mean(points), abs=1e-12)
+        if len(points) > 1:
+            assert windows.mean_error("point", last=False) == pytest.approx(np.mean(points[:-1]), abs=1e-12)

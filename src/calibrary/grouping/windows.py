@@ -8,15 +8,15 @@ import numpy as np
 
 from calibrary.base.errors import RefusedError
 from calibrary.base.once import once
-from calibrary.data.checks import Array, Indices
+from calibrary.data.checks import Array, Indices, slices
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number
 from calibrary.numerics.compiled import compiled, worth_compiling
-from calibrary.numerics.compiled.nearest import nearest_ranges, range_deviations, range_means, sliding_error
-from calibrary.numerics.runs import run_lengths
+from calibrary.numerics.compiled.nearest import nearest_ranges, range_deviations, range_means
+from calibrary.numerics.runs import run_lengths, run_starts
 
-#: Largest number of copies that are created as rows if no compiled loop counts them.
-_MANY_COPIES = 100_000
+#: Up to this many copies of each confidence, on average, listing the copies is faster than counting them.
+_FEW_COPIES = 8
 
 
 @dataclass(frozen=True)
@@ -127,12 +127,6 @@ class CopyWindows:
         """Number of copies before each distinct confidence, and the total."""
         return prefix_sums(self.w)
 
-    @once
-    def _fast(self) -> bool:
-        few = self.below[-1] <= _MANY_COPIES
-        cost = 40.0 + 0.05 * float(self.below[-1]) if few else 10.0 * len(self.c)
-        return worth_compiling("nearest.sliding_error", cost)
-
     def _each_error(self, inner: str) -> Array:
         """The distance of every window, for so few copies that sums before each of them fit the memory."""
         copies, size = self.w.astype(np.int64), int(self.size)
@@ -154,16 +148,92 @@ class CopyWindows:
 
     def mean_error(self, inner: str, last: bool = True) -> float:
         """Mean over the windows of their distance between label and confidence, with or without the last window."""
-        if not self._fast and self.below[-1] <= _MANY_COPIES and not (self.w % 1.0).any():
+        if self.below[-1] <= _FEW_COPIES * len(self.c) and not (self.w % 1.0).any():
             errors = self._each_error(inner)
             return float((errors if last else errors[:-1]).mean())
         number = self.number - (not last)
+        whole = inner == "bin"
         label, moment = prefix_sums(self.wy), prefix_sums(self.w * self.c)
-        columns = (self.c, self.below, label, moment)
-        c, below, label_sums, moments = columns if self._fast else (column.tolist() for column in columns)
-        error = compiled(sliding_error) if self._fast else sliding_error
-        total = error(c, below, label_sums, moments, self.size, number - 1.0, inner == "bin")
+        bounds = np.concatenate([[0.0], np.ceil(self.below[1:-1]), np.ceil(self.below[1:] - self.size), [number]])
+        bounds.sort()
+        first = bounds[run_starts(bounds)]
+        first = first[(first >= 0.0) & (first <= number)]
+        total, n = 0.0, np.diff(first)
+        for part in slices(len(n)):
+            runs = _Runs.of(self, first[:-1][part], n[part], label, moment)
+            total += runs.of_means() if whole else runs.of_copies()
         return float(total / number)
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """Runs of windows whose first copies are of one confidence, and whose next copies are of one confidence.
+
+    Every quantity is a polynomial of the window's start there, so that a sum over any number of windows is one
+    expression. ``mean`` and ``inside`` are the mean label and the sum of confidences in the first window, ``slope`` and
+    ``gain`` what they grow by from window to window.
+    """
+
+    windows: CopyWindows
+    moment: Array
+    start: Array
+    n: Array
+    low: Indices
+    high: Indices
+    mean: Array
+    slope: Array
+    inside: Array
+    gain: Array
+
+    @classmethod
+    def of(cls, windows: CopyWindows, start: Array, n: Array, label: Array, moment: Array) -> _Runs:
+        x, below, size, most = windows.c, windows.below, windows.size, len(windows.c) - 1
+        low, high = (np.minimum(below.searchsorted(at, "right") - 1, most) for at in (start, start + size))
+        rate, gain = windows.wy / windows.w, x[high] - x[low]
+        before, upto = start - below[low], start + size - below[high]
+        mean = (label[high] + rate[high] * upto - label[low] - rate[low] * before) / size
+        inside = moment[high] + x[high] * upto - moment[low] - x[low] * before
+        return cls(windows, moment, start, n, low, high, mean, (rate[high] - rate[low]) / size, inside, gain)
+
+    def of_means(self) -> float:
+        """The sum over all windows of the distance between mean label and mean confidence."""
+        size = self.windows.size
+        first, step, n = self.mean - self.inside / size, self.slope - self.gain / size, self.n
+        final = first + step * (n - 1.0)
+        turns = first * final < 0.0
+        crossed = np.clip(np.ceil(-first / np.where(turns, step, 1.0)), 1.0, np.maximum(n - 1.0, 1.0))
+        before = np.where(turns, crossed, n)  # two sums where the sign changes
+        upto, after = first + step * (before - 1.0), first + step * before
+        return float((np.abs(first + upto) / 2.0 * before + np.abs(after + final) / 2.0 * (n - before)).sum())
+
+    def of_copies(self) -> float:
+        """The sum over all windows of the mean distance between the mean label and the confidences of its copies."""
+        x, below, size = self.windows.c, self.windows.below, self.windows.size
+        # the same copies lie below the mean label until it passes the next confidence: a run has several pieces
+        turn = x.searchsorted(self.mean, "right")
+        passed = x.searchsorted(self.mean + self.slope * (self.n - 1.0), "right") - turn
+        pieces = np.abs(passed) + 1
+        run = np.repeat(np.arange(len(pieces)), pieces)
+        place = np.arange(len(run)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+        rises, later = passed[run] >= 0, place > 0
+        turn = turn[run] + np.where(rises, place, -place)
+        slope, mean, n = self.slope[run], self.mean[run], self.n[run]
+        passing = x[np.clip(np.where(rises, turn - 1, turn), 0, len(x) - 1)]
+        away = (passing - mean) / np.where(later, slope, 1.0)
+        begin = np.where(later, np.clip(np.where(rises, np.ceil(away), np.floor(away) + 1.0), 0.0, n), 0.0)
+        n[:-1] = np.where(later[1:], begin[1:], n[:-1])
+        n = np.maximum(n - begin, 0.0)
+        middle = begin + (n - 1.0) / 2.0
+        start, low, high = self.start[run] + middle, self.low[run], self.high[run]
+        mean, inside = mean + slope * middle, self.inside[run] + self.gain[run] * middle
+        none, every = turn <= low, turn > high
+        under = np.where(none, 0.0, np.where(every, size, below[turn] - start))
+        moment = self.moment[np.minimum(turn, high + 1)] - self.moment[low] - x[low] * (start - below[low])
+        under_x = np.where(none, 0.0, np.where(every, inside, moment))
+        each = n * (mean * (2.0 * under - size) + inside - 2.0 * under_x)
+        # -2 slope is the coefficient of the square: a correction for the middle of the piece
+        each -= np.where(none | every, 0.0, slope * n * (n * n - 1.0) / 6.0)
+        return float(each.sum() / size)
 
 
 def sliding_windows(view: Predictions, size: int | None = None) -> Windows | CopyWindows:
