@@ -167,8 +167,9 @@ def test_cells_decide_like_rows(monkeypatch):
     rng = np.random.default_rng(8)
     c = rng.beta(0.5, 2, 8000)
     data = cal.predictions(drawn(rng, c, expit(0.93 * logit(c))), c)
+    monkeypatch.setattr(redraws, "MOST_ROWS", 8000)
     rows = decide(data, Q)
-    monkeypatch.setattr(redraws, "MOST_DRAWN", 1000)
+    monkeypatch.setattr(redraws, "MOST_ROWS", 1000)
     cells = decide(data, Q)
     assert (rows.path, cells.path) == ("rows", "cells")
     for a, b in zip(rows.rows, cells.rows, strict=True):
@@ -185,6 +186,7 @@ def test_class_counts_of_large_samples_have_the_spread_of_drawn_classes(monkeypa
     data = cal.predictions(categories(rng, p), p)
     joint = decide(data, Q)
     monkeypatch.setattr(redraws, "MOST_DRAWN", 1000)
+    monkeypatch.setattr(redraws, "MOST_ROWS", 1000)
     apart = decide(data, Q)
     assert joint.row("classes").value == pytest.approx(apart.row("classes").value)
     assert joint.row("classes").pvalue == pytest.approx(apart.row("classes").pvalue, abs=0.06)
@@ -192,6 +194,7 @@ def test_class_counts_of_large_samples_have_the_spread_of_drawn_classes(monkeypa
 
 def test_a_class_that_nobody_expects_has_no_variance(monkeypatch):
     monkeypatch.setattr("calibrary.inference.draw.redraws.MOST_DRAWN", 100)
+    monkeypatch.setattr("calibrary.inference.draw.redraws.MOST_ROWS", 100)
     rng = np.random.default_rng(0)
     p = np.column_stack([rng.dirichlet(np.ones(3), 300), np.zeros(300)])
     y = (p.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)

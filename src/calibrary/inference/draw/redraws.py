@@ -19,8 +19,10 @@ from calibrary.numerics.draw import batches, generator
 from calibrary.numerics.laws import coupled_counts
 from calibrary.numerics.runs import run_starts
 
-#: With more distinct confidences (or units) than this, they are grouped into cells (or share a sign).
+#: With more units than this, several share a sign; and with more rows of several classes, their counts are drawn apart.
 MOST_DRAWN = 20_000
+#: With more distinct confidences than this, they are grouped into cells, whose events take less time to draw.
+MOST_ROWS = 5_000
 #: Cells of width 1/400, each of which lies at one point of the smooth error.
 _GRID = Grid(400)
 #: The number of random numbers drawn at a time.
@@ -88,11 +90,11 @@ def atoms_of(look: Look) -> Atoms:
     order = np.argsort(look.c, kind="stable")
     c, w, lean = look.c[order], look.w[order], look.lean[order]
     if look.importance:
-        if len(c) <= MOST_DRAWN:
+        if len(c) <= MOST_ROWS:
             return Atoms(np.ones(len(c), dtype=np.int64), w, c, lean, "rows")
     else:
         first = run_starts(c)
-        if len(first) <= MOST_DRAWN:
+        if len(first) <= MOST_ROWS:
             copies = np.rint(np.add.reduceat(w, first)).astype(np.int64)
             return Atoms(copies, np.ones(len(first)), c[first], lean[first], "rows")
     cell = _GRID.locate(c)[0]

@@ -254,25 +254,25 @@ def _largest_of_each(view: Stacked) -> Array:
 
     w, wy = np.broadcast_arrays(view.ties.w, view.ties.wy)
     total, ends = np.broadcast_to(view.total, len(w)), np.array([0.0, 0.5, 1.0])
+    worst = np.maximum(view.ties.c, 1.0 - view.ties.c)
     largest = np.empty(len(w))
     for r in range(len(w)):
-        there = np.flatnonzero(w[r] > 0.0)
+        there = slice(None) if w[r].all() else np.flatnonzero(w[r])
         c, weight, events = view.ties.c[there], w[r, there], wy[r, there]
-        missed, below = prefix_sums(events / total[r]), prefix_sums((weight - events) / total[r])
-        alarm = below[-1] - below
+        # acting above the first i confidences costs missed[i] - t upto[i], up to a term in t alone
+        missed, upto = prefix_sums(events), prefix_sums(weight)
         fit = isotonic_regression(events / weight, weights=weight)
         levels = fit.x[fit.blocks[:-1]]  # the fit is constant on each of a few blocks
         steps = c.searchsorted(levels, "left")
-        least = np.repeat(fit.blocks, np.diff(steps, prepend=0, append=len(c)))  # where the fit begins to exceed c
-        pieces = (
-            (c, slice(1, None), slice(None, -1), least),
-            (ends, c.searchsorted(ends, "right"), c.searchsorted(ends), fit.blocks[levels.searchsorted(ends, "right")]),
-        )
-        for t, right, left, best in pieces:
-            rest = 1.0 - t
-            cost = np.maximum(rest * missed[right] + t * alarm[right], rest * missed[left] + t * alarm[left])
-            excess = cost - (rest * missed[best] + t * alarm[best])
-            largest[r] = (excess / np.maximum(t, rest)).max(initial=0.0 if t is c else largest[r])
+        run = np.diff(steps, prepend=0, append=len(c))  # where the fit begins to exceed c
+        excess = c * (np.repeat(upto[fit.blocks], run) - upto[:-1])
+        excess += missed[:-1] - np.repeat(missed[fit.blocks], run)
+        excess += np.maximum(events - c * weight, 0.0)  # from c on, or above it
+        at = np.array([c.searchsorted(ends), c.searchsorted(ends, "right")])
+        least = fit.blocks[levels.searchsorted(ends, "right")]
+        there_too = (missed[at] - ends * upto[at]).max(axis=0) - (missed[least] - ends * upto[least])
+        of_ends = float((there_too / np.maximum(ends, 1.0 - ends)).max())
+        largest[r] = max((excess / worst[there]).max(initial=0.0), of_ends) / total[r]
     return largest
 
 
