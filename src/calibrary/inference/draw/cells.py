@@ -41,6 +41,8 @@ _VERY_LARGE = 100_000
 _NEAR, _PARTS = 1.0 / 16.0, 1024
 #: Values on rows and on cells count as equal if they differ by less than this many null standard deviations.
 _SAME = 0.1
+#: Copies of every row in the population, where labels have no noise (a power of two, which rounds nothing).
+_COPIES = 2.0**40
 #: Draws that test whether a metric differs between cells and rows.
 PILOT = 24
 
@@ -210,7 +212,9 @@ class CellProblem:
         self.wide = np.arange(len(self.n)) if bins is None else _cells(self.c, bin_of, _COARSE)
         self.rows = self._summed(self.n)
         c, bin_of = self._summed(self.n * self.c) / self.rows, _of_cells(bin_of, self.wide, len(self.rows))
-        self.value = form.value(CellCounts(self.rows, c, bin_of), options)
+        self.value, self.true_value = (
+            form.value(CellCounts(copies * self.rows, c, bin_of), options) for copies in (1.0, _COPIES)
+        )
         self.observed = float(self.value(self._summed(self.events)[None])[0])
         self.own = own_bins(statistic)
         self.u = rng.random((n_draws, len(self.rows)))
@@ -223,7 +227,7 @@ class CellProblem:
 
     def theta(self, truth: Array) -> float:
         """The true value of the metric under these true probabilities."""
-        return float(self.value(self._summed(self.n * truth)[None])[0])
+        return float(self.true_value(_COPIES * self._summed(self.n * truth)[None])[0])
 
     def _summed(self, counts: Array) -> Array:
         """The sums of counts over the cells in which events are drawn."""

@@ -18,6 +18,7 @@ from calibrary.data.views import Views
 from calibrary.grouping import Groups, group
 from calibrary.grouping.edges import whole
 from calibrary.metrics.bins.bin_options import BINNING, in_mass
+from calibrary.metrics.bins.expected import bins_of_cells
 from calibrary.metrics.machinery.declare import ENTRIES, TestResult, calibration_test, metric, run_test
 from calibrary.numerics.draw import normal_noise
 from calibrary.numerics.laws import folded_normal_mean, unit_of
@@ -82,7 +83,14 @@ def debiased_squared_calibration_error(
     return as_number(np.sqrt(np.maximum(value, 0.0)) if root else value)
 
 
-@metric("ece_db", stacks="weights", **_SHARED)
+def _debiased(gap: Array, label: Array, size: Array, options: Mapping[str, Any]) -> Array:
+    """The value from the gap and the mean label of every bin, for draws from counts per cell."""
+    spread = np.sqrt(np.maximum(label * (1.0 - label), 0.0) / size)
+    again = folded_normal_mean(gap, spread)
+    return np.asarray((2.0 * np.abs(gap) - again) @ size / size.sum())
+
+
+@metric("ece_db", stacks="weights", cell_value=bins_of_cells(_debiased, (), "mass", "split"), **_SHARED)
 @options_of(debiased_squared_calibration_error, "definition", "root")
 def debiased_calibration_error(
     view: Predictions, *, weight_type: str, method: str = "exact", n_resamples: int = 1000, rng: Any = None, **bins: Any

@@ -75,9 +75,11 @@ def gaps_of_replicates(usual: float) -> ReplicateForm:
         grouping = as_grouping(binning, **options)
         if not view.binary or distance != "tv" or not isinstance(grouping, EqualWidth | Edges):
             return None
-        p = norm_order(norm)
-        total_in = functools.partial(np.bincount, grouping.groups(view).index)
+        p, index = norm_order(norm), grouping.groups(view).index
+        total_in = functools.partial(np.bincount, index)
         size_as_given = total_in(view.weight)
+        used = size_as_given > 0.0
+        size, share = size_as_given[used], size_as_given[used] / size_as_given.sum()
 
         def with_weights(new_w: Array) -> float:
             gap = np.abs(total_in(new_w * view.residual))
@@ -87,18 +89,17 @@ def gaps_of_replicates(usual: float) -> ReplicateForm:
             used = size > 0.0
             return power_mean(gap[used] / size[used], size[used] / size.sum(), p)
 
-        index, n_bins = grouping.groups(view).index, len(size_as_given)
-        used = size_as_given > 0.0
-        size, share = size_as_given[used], size_as_given[used] / size_as_given.sum()
-
-        member = np.zeros((view.n, n_bins))
-        member[np.arange(view.n), index] = view.weight
-        expected = view.c @ member
+        @functools.cache
+        def member() -> Array:
+            """The weight of every row in its bin: only new labels need it."""
+            each = np.zeros((view.n, len(size_as_given)))
+            each[np.arange(view.n), index] = view.weight
+            return each
 
         def values(new_y: Any, new_w: Any) -> Array:
             if new_w is not None:
                 return np.array([with_weights(row) for row in new_w])
-            gap = np.abs(np.asarray(new_y, dtype=np.float64) @ member - expected)
+            gap = np.abs(np.asarray(new_y, dtype=np.float64) @ member() - view.c @ member())
             if p == 1.0:
                 return np.array(gap.sum(axis=1) / view.total)
             return power_means(gap[:, used] / size, share, p)
@@ -113,30 +114,46 @@ def gaps_of_replicates(usual: float) -> ReplicateForm:
 _BIN_OPTIONS = ("n_bins", "closed", "edges", "strategy", "mass_rule")
 
 
-def gaps_of_cells(usual: float, binning: str = "width") -> CellForm:
-    """Norms of the gaps from counts of events per cell: every bin is a set of whole cells and is formed once."""
+def bins_of_cells(
+    combine: Callable[[Array, Array, Array, Mapping[str, Any]], Array],
+    names: tuple[str, ...] = (),
+    binning: str = "width",
+    mass_rule: str = "floor",
+) -> CellForm:
+    """A value of bins from counts of events per cell: every bin is a set of whole cells and is formed once.
+
+    ``combine(gap, label, size, options)`` gets the bins with rows: gap and mean label of every draw, and the sizes.
+    """
 
     def value(cells: CellCounts, options: Mapping[str, Any]) -> Callable[[Array], Array]:
         assert cells.bin is not None
-        p = norm_order(options.get("norm", usual))
         expected = cells.n * cells.c
         member = np.zeros((len(cells.n), int(cells.bin.max()) + 1))
         member[np.arange(len(cells.n)), cells.bin] = 1.0
+        member = member[:, member.any(axis=0)]
         size = cells.n @ member
-        used = size > 0.0
-        share = size[used] / size.sum()
+        confidence = expected @ member / size
 
-        def norms(counts: Array) -> Array:
-            gap = np.abs((counts - expected) @ member)[:, used] / size[used]
-            return power_means(gap, share, p)
+        def values(counts: Array) -> Array:
+            gap = (counts - expected) @ member / size
+            return combine(gap, gap + confidence, size, options)
 
-        return norms
+        return values
 
     def grouping(options: Mapping[str, Any]) -> Any:
-        given = {name: options[name] for name in _BIN_OPTIONS if name in options}
+        given = {"mass_rule": mass_rule, **{name: options[name] for name in _BIN_OPTIONS if name in options}}
         return as_grouping(options.get("binning", binning), **given)
 
-    return CellForm(value, ("norm", "binning", *_BIN_OPTIONS), grouping)
+    return CellForm(value, (*names, "binning", *_BIN_OPTIONS), grouping)
+
+
+def gaps_of_cells(usual: float, binning: str = "width") -> CellForm:
+    """Norms of the gaps from counts of events per cell."""
+
+    def norms(gap: Array, label: Array, size: Array, options: Mapping[str, Any]) -> Array:
+        return power_means(np.abs(gap), size / size.sum(), norm_order(options.get("norm", usual)))
+
+    return bins_of_cells(norms, ("norm",), binning)
 
 
 def _with_norm(norm: float) -> dict[str, Any]:
