@@ -16,7 +16,7 @@ from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.numerics.runs import run_starts
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, facts
-from calibrary.plots.frame import Said, drawn, each_model
+from calibrary.plots.frame import Said, drawn, each_model, said
 
 #: Corners of a curve whose fill is drawn; more would only make the file larger.
 _MOST = 1500
@@ -207,12 +207,7 @@ def _several(ax: Any, look: style.Look, models: dict[str, BrierCurveData]) -> Sa
         color = look.nth(hybrid.models.index(name))["color"]
         ax.axvspan(low, high, ymin=0.0, ymax=0.025, color=color, lw=0, zorder=4)
     first = next(iter(models.values()))
-    return Said(
-        "Brier curves of several models",
-        facts(models, first.lens, "areas are Brier scores"),
-        "Lower is better at that trade-off. The hybrid takes the better model at every threshold; the strip below says "
-        "which.",
-    )
+    return said("brier-of-several-models", facts(models, first.lens, "areas are Brier scores"))
 
 
 @drawn(BrierCurveData, brier_curve, size=(5.6, 5.2), several=_several)
@@ -234,13 +229,12 @@ def plot_brier_curve(ax: Any, look: style.Look, data: BrierCurveData, *, cost_li
     at = style.corners(data.cost, _MOST)
     ax.plot(data.cost_t[at], data.cost[at], color=look.gap, lw=2, ls="--", label="cost curve: best threshold")
     _frame(ax, float(data.total.max()))
-    return Said(
-        "Brier curve",
+    return said(
+        "brier-curve",
         f"Brier score {data.area[0]:.4f} = false alarms {data.area[1]:.4f} + misses {data.area[2]:.4f} · "
         + facts(data.n, data.lens),
-        f"The area under the curve is the Brier score; under the cost curve {data.cost_area:.4f}. The difference, "
-        f"{data.area[0] - data.cost_area:.4f}, is what the best monotone recalibration fitted to "
-        "these same rows would remove; on new rows it is less.",
+        data=data,
+        removed=data.area[0] - data.cost_area,
     )
 
 

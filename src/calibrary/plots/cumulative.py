@@ -14,7 +14,7 @@ from calibrary.diagnostics.reliability import cumulative_difference
 from calibrary.numerics.laws import brownian_abs_max_sf, brownian_range_sf
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, facts
-from calibrary.plots.frame import Said, drawn
+from calibrary.plots.frame import Said, drawn, said
 from calibrary.plots.pointed import series, tooltips
 
 
@@ -60,12 +60,7 @@ def _several(ax: Any, look: style.Look, models: dict[str, CumulativeData]) -> Sa
         text = f"{for_figure(name)}: KS {data.ks:.4f}, {pvalue(data.ks_pvalue)}; Kuiper {data.kuiper:.4f}"
         ax.plot(data.share[shown], data.value[shown], lw=1.5, label=text, **look.nth(i))
     first = next(iter(models.values()))
-    return Said(
-        "Cumulative difference of several models",
-        facts(models, first.lens),
-        "Flatter is better; the slope is the miscalibration. The triangle at the origin spans ± 2 standard "
-        "deviations of the end point (of the widest model).",
-    )
+    return said("cumulative-of-several-models", facts(models, first.lens))
 
 
 @drawn(CumulativeData, cumulative_data, size=(5.6, 5.2), several=_several)
@@ -87,11 +82,10 @@ def plot_cumulative(
     tooltips(ax, data.share[1:], data.value[1:], lambda i: _words(data, i + 1), curve=True)  # the origin is not a case
     _marks(ax, look, data, numbers=caption)
     _scores_on_top(ax, look, data)
-    return Said(
-        "Cumulative difference",
+    return said(
+        "cumulative",
         facts(data.n, data.lens, "asymptotic p-values"),
-        "Slope is miscalibration: rising where events are more frequent than predicted, falling where less. Grey: ± 2 "
-        "standard deviations if calibrated" + ("." if band else ", of the end point: the triangle at the origin."),
+        rest="." if band else ", of the end point: the triangle at the origin.",
         lift=26.0,
     )
 

@@ -19,7 +19,7 @@ from calibrary.metrics.decision.cost import Regret, cost_curve, cost_of
 from calibrary.plots import style
 from calibrary.plots.axis import Axis, along, apart, axis_of, part_of
 from calibrary.plots.data import FigureData, binary_view, cells, facts
-from calibrary.plots.frame import Said, drawn, each_model
+from calibrary.plots.frame import Said, drawn, each_model, said
 from calibrary.plots.pointed import tooltips
 
 #: Thresholds at which smooth lines are drawn, and corners of an exact one.
@@ -160,12 +160,8 @@ def _several(ax: Any, look: style.Look, models: dict[str, DecisionData]) -> Said
         below.plot(t[at], regret[at], lw=1.1, **look.nth(i))
     for t in first.used:
         ax.axvline(t, color=look.second, lw=1.0, zorder=1)
-    return Said(
-        "Decision curves of several models",
-        f"prevalence {first.prevalence:.3g} · {facts(models, first.lens)}",
-        "At each threshold the highest line is the best. Below: the loss per case from acting on the stated "
-        "probabilities instead of recalibrated ones.",
-        below=below,
+    return said(
+        "decision-of-several-models", f"prevalence {first.prevalence:.3g} · {facts(models, first.lens)}", below=below
     )
 
 
@@ -200,13 +196,10 @@ def plot_decision(ax: Any, look: style.Look, data: DecisionData) -> Said:
         dashed = {"color": look.gray, "lw": 1.2, "ls": style.DASHED}
         below.plot(data.threshold, data.regret_null, label="mean if calibrated", **dashed)
         below.legend(frameon=False, fontsize=7.5, labelcolor=look.ink, loc="upper right", borderpad=0.1)
-    return Said(
-        "Decision curve",
+    return said(
+        "decision",
         f"prevalence {data.prevalence:.3g} · {facts(data.n, data.lens)} · decision loss "
         f"{data.decision_loss:.4f}, at threshold {data.worst:.3g}",
-        "Acting on the model is worthwhile where its line is above both others. Below: the loss per case from acting "
-        "on the stated probabilities instead of recalibrated ones; the dashed line is expected by chance. Ticks: "
-        "scores.",
         below=below,
     )
 

@@ -15,7 +15,7 @@ from calibrary.diagnostics.detection import d_ece_map
 from calibrary.grouping import EqualWidth
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
-from calibrary.plots.frame import Said, drawn
+from calibrary.plots.frame import Said, drawn, said
 from calibrary.plots.pointed import tooltips
 from calibrary.plots.reliability import wilson
 from calibrary.plots.simplex import color_bar
@@ -109,13 +109,11 @@ def plot_detection_reliability(ax: Any, look: style.Look, data: DetectionReliabi
     tooltips(ax, [1.06], [missed], lambda _: share, series="missed objects")
     ax.set_xlim(-0.02, 1.12)
     at = f" at IoU {data.iou_threshold:g}" if np.isfinite(data.iou_threshold) else ""
-    return Said(
-        "Reliability of detections",
+    return said(
+        "detection-reliability",
         f"D-ECE {data.d_ece:.3f} · LaECE {data.la_ece:.3f} · EGCE {data.egce:.3f} · classes together · "
         f"{data.n_bins} bins · {data.n_detections:,.0f} detections · {data.n_missed:,.0f} missed objects · "
         f"matching {data.matching}{at}",
-        "A calibrated detector's precision (D-ECE) or precision times overlap (LaECE) follows the diagonal. Missed "
-        "objects count as wrong detections of score 1 (EGCE); their bar is their share of all boxes.",
     )
 
 
@@ -220,10 +218,8 @@ def plot_d_ece_map(ax: Any, look: style.Look, data: MapData, *, counts: bool = F
     if data.features[-1] == "cy":
         ax.invert_yaxis()
     color_bar(ax.figure.colorbar(mesh, ax=ax, shrink=0.75, pad=0.02), look, "D-ECE")
-    return Said(
-        "Where scores and precision disagree",
-        f"{data.n.sum():,.0f} detections · {data.kept_share:.0%} in bins with at least {data.min_count}",
-        "Hatched: too few detections; blank: none. Nothing is interpolated.",
+    return said(
+        "d-ece-map", f"{data.n.sum():,.0f} detections · {data.kept_share:.0%} in bins with at least {data.min_count}"
     )
 
 
@@ -264,8 +260,6 @@ def _along(ax: Any, look: style.Look, data: MapData) -> Said:
     ax.plot(center[used], data.mean_score[used], "s--", color=look.second, ms=5.5, lw=1.6, label="mean score")
     ax.set(xlim=(0, 1), ylim=(0, 1.02), ylabel="Share")
     ax.set_xlabel(_AXES.get(data.features[-1], data.features[-1]))
-    return Said(
-        "Scores and precision along one feature",
-        f"{data.n.sum():,.0f} detections · {data.kept_share:.0%} in bins with at least {data.min_count}",
-        "A gap between the lines is miscalibration at that place or size; D-ECE also counts gaps that cancel.",
+    return said(
+        "d-ece-line", f"{data.n.sum():,.0f} detections · {data.kept_share:.0%} in bins with at least {data.min_count}"
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import tomllib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from calibrary.base.errors import RefusedError
@@ -27,6 +29,18 @@ class Said(NamedTuple):
     lift: float = 0.0
     below: Any = None
     drop: float = 38.0
+
+
+def said(key: str, numbers: str, **facts: Any) -> Said:
+    """The words of a figure in ``captions.toml``, with the facts that stand there in braces; others place the words."""
+    words = _captions()[key]
+    place = {name: facts.pop(name) for name in Said._fields[3:] if name in facts}
+    return Said(words["title"].format(**facts), numbers, words["reading"].format(**facts), **place)
+
+
+@functools.cache
+def _captions() -> dict[str, dict[str, str]]:
+    return tomllib.loads(Path(__file__).with_name("captions.toml").read_text(encoding="utf-8"))
 
 
 class Plot(Protocol):

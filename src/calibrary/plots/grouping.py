@@ -21,7 +21,7 @@ from calibrary.numerics.laws import clopper_pearson
 from calibrary.plots import style
 from calibrary.plots.axis import axis_names
 from calibrary.plots.data import FigureData, binary_view, facts
-from calibrary.plots.frame import Said, drawn
+from calibrary.plots.frame import Said, drawn, said
 
 #: Groups of clusters, in order of confidence, whose mean is drawn as a point.
 _POINTS = 12
@@ -138,12 +138,7 @@ def plot_grouping(ax: Any, look: style.Look, data: GroupingData) -> Said:
                 data.confidence[at], data.frequency[at], s=size[at], color=color, marker=marker, edgecolor=look.paper,
                 lw=0.7, zorder=3, label=text,
             )  # fmt: skip
-    return Said(
-        "Grouping diagram",
-        facts(f"{data.n:,.0f}, half of it held out", data.lens, f"{data.n_bins} bins"),
-        f"Area of a point: held-out cases of the group; bars: {data.level:.0%} Clopper-Pearson. Points far apart in "
-        "one bin: the model gives different cases the same confidence.",
-    )
+    return said("grouping", facts(f"{data.n:,.0f}, half of it held out", data.lens, f"{data.n_bins} bins"), data=data)
 
 
 # -- the reliability of each confidence --------------------------------------------------------------
@@ -247,9 +242,7 @@ def plot_reliability_map(ax: Any, look: style.Look, data: ReliabilityMapData) ->
     )  # fmt: skip
     ax.axhline(1.0, color=look.gray, lw=1.0, ls="--", zorder=1)
     ax.set(xlim=(0, 1), ylim=(-0.1, 1.15), xlabel="Predicted probability", ylabel="Reliability")
-    return Said(
-        "Reliability map",
+    return said(
+        "reliability-map",
         f"mean reliability {data.score:.3f} · {data.n_clusters:,} clusters · {facts(data.n, data.lens)}",
-        "1: all cases of that confidence have the same true probability. Below 1: cases to which the model gives the "
-        "same confidence have different true probabilities, which the features distinguish (grouping loss).",
     )

@@ -15,7 +15,7 @@ from calibrary.data.checks import Array
 from calibrary.inference.overall.sequential import CalibrationMonitor, calibration_monitor
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view
-from calibrary.plots.frame import Said, drawn
+from calibrary.plots.frame import Said, drawn, said
 from calibrary.plots.pointed import series, tooltips
 
 #: The legend's entry for the values of calibrated models.
@@ -90,12 +90,7 @@ def plot_monitor(ax: Any, look: style.Look, data: MonitorData) -> Said:
     if data.times:
         _time_axis(ax, data)
     _powers_of_ten(ax)
-    return Said(
-        "Calibration monitor",
-        f"{data.words} · {pvalue(data.pvalue)} at any time · {data.n[-1]:,.0f} rows",
-        f"Evidence against calibration after each check. At most {data.alpha:.0%} of calibrated streams ever reach the "
-        "alarm, for any number of checks.",
-    )
+    return said("monitor", f"{data.words} · {pvalue(data.pvalue)} at any time · {data.n[-1]:,.0f} rows", data=data)
 
 
 def _look_words(data: MonitorData, i: int) -> str:
@@ -195,11 +190,8 @@ def plot_periods(ax: Any, look: style.Look, data: PeriodsData) -> Said:
     bottom = min(0.0, float(np.nanmin(np.concatenate([data.value[known], data.low[ends], [0.0]]))))
     ax.set(xlim=(-0.6, len(place) - 0.4), ylim=(1.1 * bottom, 1.1 * top or 1.0), ylabel=data.metric)
     n = data.n
-    return Said(
-        "Calibration by period",
-        f"{len(place)} periods · {n.sum():,.0f} rows, {n.min():,.0f} to {n.max():,.0f} a period",
-        f"Vertical lines: {data.level:.0%} interval of the true value; the estimate may lie above it. Grey: 95% of "
-        "calibrated models would show a value in this area; its line is their mean.",
+    return said(
+        "periods", f"{len(place)} periods · {n.sum():,.0f} rows, {n.min():,.0f} to {n.max():,.0f} a period", data=data
     )
 
 

@@ -16,7 +16,7 @@ from calibrary.grouping import automatic_bins, group
 from calibrary.plots import style
 from calibrary.plots.axis import WHOLE, Axis, axis_names, axis_of, event_bins, in_log_odds, square, strip_of, together
 from calibrary.plots.data import FigureData, binary_view, facts
-from calibrary.plots.frame import Said, drawn
+from calibrary.plots.frame import Said, drawn, said
 from calibrary.plots.pointed import bin_words, series, tooltips
 from calibrary.plots.reliability import BINS, wilson
 from calibrary.recalibrate import RecalibrationGain, recalibration_gain
@@ -167,11 +167,12 @@ def plot_recalibration(ax: Any, look: style.Look, data: RecalibrationData) -> Sa
     above, edges = strip_of(ax, data.axis), np.linspace(0.0, 1.0, 41)
     above.stairs(data.histogram, edges, fill=True, color=look.model, alpha=0.3, lw=0)
     above.stairs(data.after_histogram, edges, color=look.gap, lw=1.1)
-    return Said(
-        "Before and after recalibration" + ("" if data.advised else ": no evidence of a gain"),
+    return said(
+        "recalibration",
         facts(data.n, data.lens, f"{data.n_folds} folds", f"{data.n_bins} {BINS[data.binning]}", data.axis.said),
-        f"{data.sentence} Every row is recalibrated by a map fitted to the other folds. Error bars: {data.level:.0%} "
-        f"Wilson intervals; faint: fewer than {_FEW} cases.",
+        doubt="" if data.advised else ": no evidence of a gain",
+        data=data,
+        few=_FEW,
         top=style.ABOVE_STRIP,
     )
 

@@ -15,7 +15,7 @@ from calibrary.inference.verbs.test import test
 from calibrary.lookup import catalogue
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
-from calibrary.plots.frame import Said, drawn
+from calibrary.plots.frame import Said, drawn, said
 from calibrary.plots.pointed import series, tooltips
 
 
@@ -46,12 +46,11 @@ def plot_spread(ax: Any, look: style.Look, result: Any) -> Said:
     ax.locator_params(axis="x", nbins=5)
     ax.set_xlabel("variance that the members claim")
     ax.set_ylabel(f"true variance{least}")
-    return Said(
-        "Claimed and true spread",
+    return said(
+        "spread",
         f"claimed {number(spread.claimed)} · true{least} {number(spread.value)} ({ends(spread.low, spread.high)})"
         f" · {pvalue(spread.pvalue)}",
-        f"Each point is a group of rows by claimed variance, of {counted(spread.n_rows, 'row')} in all; the diamond is "
-        "the mean. Above the diagonal the members claim too little.",
+        rows=counted(spread.n_rows, "row"),
     )
 
 
@@ -83,13 +82,11 @@ def plot_judged(ax: Any, look: style.Look, result: Any) -> Said:
     ax.set_yticks(range(3), [row[0] for row in rows])
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(f"{result.metric}, {percent(result.level)} interval")
-    return Said(
-        "Estimates from each set of labels",
+    return said(
+        "judged",
         f"humans and judge {number(result.value)} ({ends(result.low, result.high)}) · as good as "
         f"{counted(round(result.worth), 'human label')} · judge agrees with {percent(result.agreement)} of the human "
         "labels",
-        "The estimate from the judge's labels alone has no interval, because it may be biased, however many rows the "
-        "judge labelled. Together with human labels the judge can make the interval narrower and cannot bias it.",
     )
 
 
@@ -127,15 +124,12 @@ def plot_sampled(ax: Any, look: style.Look, result: Any) -> Said:
         xlabel="Share of the samples that agree with the answer",
         ylabel="Contribution (right - agreeing)",
     )  # fmt: skip
-    return Said(
-        "Calibration of sampled answers",
+    return said(
+        "sampled",
         f"N = {result.n:,} questions · error {number(result.value)} ({percent(result.level)} interval "
         f"{ends(result.low, result.high)}) · expected by chance {number(result.expected_by_chance)} · "
         f"{pvalue(result.pvalue, result.n_resamples)} ({result.method}) · ECE of the shares "
         f"{number(result.naive_error)}",
-        "Blue bars: outcome minus agreement of the left-out sample, by the share of the other samples that agree; "
-        "their absolute values add up to the error. Bars below 0: the answers are right less often than the samples "
-        "agree. A bar inside the green band may be due to chance.",
     )
 
 
@@ -165,11 +159,10 @@ def plot_shift_curve(ax: Any, look: style.Look, result: Any) -> Said:
     if result.growth > 0.0:  # else the shares are not defined
         shares = f"{percent(result.accuracy_share)} accuracy, {percent(result.calibration_share)} calibration"
         parts = f" · growth of the Brier score {number(result.growth)}: {shares}"
-    return Said(
-        "Along the groups",
+    return said(
+        "shift-curve",
         f"trend of the squared calibration error: {pvalue(result.trend_pvalue)}{parts}",
-        f"The band contains the true values of all groups with {percent(result.level)} confidence; a "
-        "vertical line is the interval of a single group.",
+        level=percent(result.level),
         legend="upper left",
     )
 
@@ -222,11 +215,10 @@ def plot_null(ax: Any, look: style.Look, data: NullData) -> Said:
         ax.axvline(mean, color=look.gray, lw=1.2, ls="--", label=f"mean if calibrated {mean:.4g}")
     ax.axvline(data.observed, color=look.gap, lw=2.2, label=f"observed {data.observed:.4g}")
     ax.set(xlabel=data.name[:1].upper() + data.name[1:], ylabel="Draws")
-    return Said(
-        "Observed value and null distribution",
+    return said(
+        "null",
         f"{data.name} ({data.metric}) · {pvalue(data.pvalue, len(data.values))} · N = {data.n:,.0f} · "
         f"{len(data.values):,} draws of labels from the predictions",
-        "An observed value far outside the histogram is evidence against calibration.",
     )
 
 
@@ -298,8 +290,4 @@ def plot_metrics(ax: Any, look: style.Look, data: DotData) -> Said:
     ax.grid(axis="y", color=look.light, lw=0.5, alpha=0.6)
     ax.set_axisbelow(True)
     ax.set_xlabel("Calibration error (0 is perfect)")
-    return Said(
-        "Calibration errors side by side",
-        f"N = {data.n:,} · {n} metrics",
-        "Metrics measure different things: compare each with its own tick, not with the others." + _left_out(data),
-    )
+    return said("metrics", f"N = {data.n:,} · {n} metrics", left=_left_out(data))

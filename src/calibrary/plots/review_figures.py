@@ -17,7 +17,7 @@ from calibrary.metrics.machinery.declare import Entry
 from calibrary.plots import style
 from calibrary.plots.brier import plot_brier_curve
 from calibrary.plots.data import FigureData
-from calibrary.plots.frame import Said, drawn
+from calibrary.plots.frame import Said, drawn, said
 from calibrary.plots.reliability import plot_reliability
 from calibrary.plots.simplex import plot_simplex
 
@@ -201,11 +201,11 @@ def plot_theory(ax: Any, look: style.Look, data: TheoryData) -> Said:
         ax.annotate("", (c, c), (c, outcome), arrowprops=arrow, zorder=3)
         ax.plot(c, outcome, "o", color=look.gap, ms=8, mec=look.paper, zorder=4, clip_on=False)
         ax.text(c - 0.025, (c + outcome) / 2, f"error {error:.1f}", color=look.gap, fontsize=9, va="center", ha="right")
-    return Said(
-        "What calibration means",
+    return said(
+        "theory",
         f"A model's frequencies, and the two outcomes of a case predicted at {c:g}",
-        f"A single case predicted at {c:g} is off by {c:g} or {1 - c:.2g}, whatever the model; only the frequency "
-        "over many such cases can lie on the diagonal.",
+        c=c,
+        other=1 - c,
         legend="upper left",
     )
 

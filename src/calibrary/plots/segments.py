@@ -17,7 +17,7 @@ from calibrary.lookup import catalogue
 from calibrary.metrics.segments import SegmentsTestResult, multicalibration_error_test
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
-from calibrary.plots.frame import Said, drawn
+from calibrary.plots.frame import Said, drawn, said
 from calibrary.plots.pointed import series, tooltips
 from calibrary.plots.reliability import wilson
 from calibrary.trial.pooled import Pooled
@@ -124,13 +124,10 @@ def plot_segments(ax: Any, look: style.Look, data: SegmentsData) -> Said:
             above.vlines(data.others[some], 0, 1, color=color, lw=1.0, alpha=0.7)
     best = f" and the best {n - data.worst}" if data.worst < n else ""
     cut = f" · the worst {data.worst}{best} shown; strip: observed share of every segment" if left > 0 else ""
-    return Said(
-        "Predicted and observed by segment, worst first",
+    return said(
+        "segments",
         f"worst segment: {pvalue(data.overall_pvalue, data.draws)}, adjusted for {data.n_segments} segments · "
         f"N = {data.total:,.0f}{cut}",
-        "A segment is calibrated on average if its diamond lies within the interval. Orange: worse than the worst "
-        "segment expected by chance, by the errors along its predictions. At the right: observed minus predicted, and "
-        "cases.",
         top=style.ABOVE_STRIP if left > 0 else 1.0,
     )
 
@@ -203,11 +200,12 @@ def plot_forest(ax: Any, look: style.Look, found: Pooled, metric: str = "oe") ->
     ax.set_xlabel({"oe": "Observed / expected events"}.get(key, name))
     level = percent(found.level)
     left = "".join(f" Left out: {name}, {why}." for name, why in whole.left_out)
-    return Said(
-        f"{name} in each centre",
+    return said(
+        "forest",
         f"{counted(whole.k, 'centre')}, I² {percent(whole.i2) if np.isfinite(whole.i2) else 'unknown'}",
-        f"Squares: estimates with {level} intervals, their area the weight; text: events and rows. Diamond: mean over "
-        f"centres. Bar: {level} prediction interval of the true value in a new centre.{left}",
+        name=name,
+        level=level,
+        left=left,
     )
 
 
@@ -240,9 +238,4 @@ def plot_pooled_curve(ax: Any, look: style.Look, found: Pooled) -> Said:
     ax.set_xlabel("Predicted probability (numbers: centres with a curve there)")
     ax.set_ylabel("Observed frequency")
     left = "".join(f" No curve: {name}, {why}." for name, why in curve.left_out)
-    return Said(
-        "Calibration curve over centres",
-        counted(len(curve.names), "centre"),
-        "Local lines on the log odds in each centre (thin), pooled point by point by random effects." + left,
-        legend="upper left",
-    )
+    return said("pooled-curve", counted(len(curve.names), "centre"), left=left, legend="upper left")

@@ -14,7 +14,7 @@ from calibrary.lookup import catalogue
 from calibrary.numerics.laws import clopper_pearson
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, facts
-from calibrary.plots.frame import Said, drawn
+from calibrary.plots.frame import Said, drawn, said
 
 #: Points drawn of a curve; between thresholds the curve is the mean over random orders of the tied answers.
 _POINTS = 400
@@ -87,12 +87,7 @@ def _several(ax: Any, look: style.Look, models: dict[str, RiskCoverageData]) -> 
         ax.plot(data.path_coverage, data.path_risk, lw=1.6, label=text, **look.nth(i))
     _frame(ax, list(models.values()), band=False)
     first = next(iter(models.values()))
-    return Said(
-        "Risk and coverage of several models",
-        facts(models, first.lens),
-        "Lower is better. At the right end everything is answered and the height is the error rate. The more steeply a "
-        "curve falls to the left, the more errors are avoided by not giving the least confident answers.",
-    )
+    return said("selective-of-several-models", facts(models, first.lens))
 
 
 @drawn(RiskCoverageData, risk_coverage, size=(5.6, 5.2), several=_several)
@@ -116,14 +111,13 @@ def plot_risk_coverage(ax: Any, look: style.Look, data: RiskCoverageData, *, ban
     _frame(ax, [data], band)
     if marked:
         _thresholds(ax, look, data)
-    return Said(
-        "Risk and coverage",
+    return said(
+        "risk-coverage",
         f"{facts(data.n, data.lens)} · area under the curve {data.aurc:.4f} (AURC), above the best order "
         f"{data.e_aurc:.4f} · generalized area {data.augrc:.4f} (AUGRC) · AUROC of the confidence {data.auroc:.3f} · "
         f"error rate {data.error:.3f}",
-        "Lower is better: the answers given are more often right. The shaded area between the curve and the best order "
-        f"is what a better ranking would save; pale: {data.level:.0%} interval of each risk by itself."
-        + (" Dots: the least confidence that is answered." if marked else ""),
+        data=data,
+        dots=" Dots: the least confidence that is answered." if marked else "",
     )
 
 
@@ -190,12 +184,10 @@ def plot_set_coverage(ax: Any, look: style.Look, data: SetCoverageData) -> Said:
     below.plot(data.claimed, data.size, color=look.good, lw=1.4)
     below.set(ylabel="Mean size", ylim=(0.9, max(1.1, 1.05 * float(data.size.max()))))
     at = int(np.abs(data.level - 0.9).argmin())
-    return Said(
-        "Coverage of sets of classes",
+    return said(
+        "set-coverage",
         f"N = {data.n:,.0f} · {data.n_classes} classes · sets for {data.level[at]:.0%}: stated {data.claimed[at]:.3f}, "
         f"observed {data.coverage[at]:.3f}, mean size {data.size[at]:.2f}",
-        "Below the diagonal: the sets contain the true class less often than stated (over-confident). Band: "
-        f"{data.confidence:.0%} interval of each share by itself. Each set has at least one class, so that small "
-        "stated probabilities do not occur.",
+        data=data,
         below=below,
     )

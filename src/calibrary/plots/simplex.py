@@ -16,7 +16,7 @@ from calibrary.data.predictions import Predictions, predictions
 from calibrary.grouping import group
 from calibrary.plots import style
 from calibrary.plots.data import CHECKED, FigureData, refuse_unknown
-from calibrary.plots.frame import Said, drawn
+from calibrary.plots.frame import Said, drawn, said
 
 _OPTIONS = ("side", "binning", "groups", "min_count")
 _HEIGHT = float(np.sqrt(3) / 2)
@@ -172,10 +172,10 @@ def plot_simplex(ax: Any, look: style.Look, data: SimplexData, *, arrows: str = 
     for start, end in zip(tail, head, strict=True):
         ax.annotate("", tuple(end), tuple(start), arrowprops=arrow, zorder=5)
     ax.scatter(*tail.T, s=9, color=look.ink, zorder=5)
-    return Said(
-        "Calibration on the simplex",
+    return said(
+        "simplex",
         f"N = {data.n:,.0f} · {len(data.weight)} of {data.side**2} cells with data · bins of equal {data.binning}",
-        f"Arrows run from the {way} of each cell: short ones are good. Stronger colour: more cases.",
+        way=way,
         drop=6.0,
     )
 

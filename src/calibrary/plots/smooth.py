@@ -18,7 +18,7 @@ from calibrary.metrics.machinery.measure import measure
 from calibrary.plots import style
 from calibrary.plots.axis import WHOLE, Axis, axis_names, axis_of, direction, expit, logit, square, strip_of, together
 from calibrary.plots.data import ConfidenceCells, FigureData, binary_view, cells, facts, interval_of
-from calibrary.plots.frame import Said, drawn, on_one_axis
+from calibrary.plots.frame import Said, drawn, on_one_axis, said
 from calibrary.plots.pointed import near_words, series, tooltips
 
 #: The smallest width of the kernel: a narrower one could not be resolved by the grid.
@@ -266,10 +266,10 @@ def _several(ax: Any, look: style.Look, models: dict[str, SmoothData]) -> Said:
         text = f"{for_figure(name)}: smECE {with_interval(data.smece, data.smece_low, data.smece_high)}"
         shown = np.where(data.support >= _HARDLY, data.curve, np.nan)
         ax.plot(data.grid, shown, lw=1.8, label=text, zorder=3, **line)
-    return Said(
-        "Smooth reliability of several models",
+    return said(
+        "smooth-of-several-models",
         facts(models, first.lens, f"{first.level:.0%} bootstrap bands", axis.said),
-        "Closer to the diagonal is better. " + direction(first.lens, "Above") + " Above: where predictions lie.",
+        way=direction(first.lens, "Above"),
         top=style.ABOVE_STRIP,
     )
 
@@ -291,12 +291,11 @@ def plot_smooth_reliability(ax: Any, look: style.Look, data: SmoothData) -> Said
     wide = f"{data.sigma:.2g} of log odds" if data.axis.kind == "log odds" else f"{data.sigma:.3f}"
     kernel = f"kernel width {wide}" if data.map == "smece" else f"calibration map {data.map}"
     side = "Above" if (data.density_1 - data.density * data.grid).sum() > 0.0 else "Below"  # where the mean lies
-    return Said(
-        "Smooth reliability diagram",
+    return said(
+        "smooth-reliability",
         f"smECE {with_interval(data.smece, data.smece_low, data.smece_high)} · "
         + facts(data.n, data.lens, kernel, data.axis.said),
-        "Strip: where predictions with outcome 1 (up) and 0 (down) lie. Thin: fewer than five events or non-events are "
-        "expected near it; the curve ends where hardly any are. " + direction(data.lens, side),
+        way=direction(data.lens, side),
         legend="upper left",
         top=style.ABOVE_STRIP,
     )
