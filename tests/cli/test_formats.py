@@ -183,6 +183,15 @@ def test_a_date_is_no_predictor(tmp_path):
     assert "column 'day' holds dates: a predictor must be a number here" in " ".join(err.split())
 
 
+@pytest.mark.parametrize("parts", ["0", "1"])
+def test_a_column_is_cut_into_two_ranges_or_more(tmp_path, parts):
+    path = tmp_path / "p.csv"
+    path.write_text(csv_text({"y": Y, "p": P, "age": np.arange(len(Y))}))
+    status, _, err = run("report", path, "--label", "y", "--prob", "p", "--by", f"age:{parts}")
+    assert status == 2
+    assert f"--by age:{parts}: pass a number of ranges of at least 2" in err
+
+
 @pytest.mark.parametrize(("head", "cell"), [("y,p", "0.0_1"), ("y;p", "0,0_1")])
 def test_a_text_with_an_underscore_is_no_number(tmp_path, head, cell):
     path, comma = tmp_path / "p.csv", head[1]

@@ -395,6 +395,8 @@ def test_commands_read_logs_and_say_what_was_read(tmp_path):
     assert (status, out.split()) == (0, ["bs", "0.2064133333"])
     assert "Inspect, task sums, 60 questions" in err
     assert "guessed" not in err
+    status, _, err = command("metric", "bs", LOGS / "inspect_sums.eval", "--normalize", "length")
+    assert (status, "--normalize applies to logs of lm-evaluation-harness only" in " ".join(err.split())) == (2, True)
     a, b = (lines(tmp_path / f"{n}.jsonl", [question(i, scores=(-1.0, s)) for i in order])
             for n, s, order in (("a", -2.0, range(20)), ("b", -1.5, reversed(range(20)))))  # fmt: skip
     status, out, err = command("compare", a, b, "--metrics", "bs", "--resamples", 99)

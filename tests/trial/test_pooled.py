@@ -166,6 +166,13 @@ def test_numbers_are_names_of_centres_however_many():
     assert found.names == tuple(str(x) for x in range(101, 131))
 
 
+def test_dates_are_names_of_centres():
+    rng = np.random.default_rng(0)
+    p, day = rng.uniform(0.2, 0.8, 600), np.repeat(np.arange("2026-11-01", "2026-11-11", dtype="datetime64[D]"), 60)
+    found = cal.pooled((rng.random(600) < p).astype(int), p, centre=day, metrics="oe")
+    assert found.names[0] == "2026-11-01"
+
+
 def test_a_table_names_the_column_of_the_centres():
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame({"died": Y, "risk": P, "site": CENTRE})

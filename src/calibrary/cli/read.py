@@ -39,6 +39,8 @@ def log_of(
         if scorer is not None or normalize != "none":
             raise InputError(f"{source} is not a log of a language model: --scorer and --normalize apply to logs only")
         return None
+    if kind == "inspect" and normalize != "none":
+        raise InputError(f"{source} is a log of Inspect: --normalize applies to logs of lm-evaluation-harness only")
     named = prob[0] if kind == "inspect" and prob and len(prob) == 1 else None
     log = read_log(source, scorer=scorer, prob=named, normalize=normalize)
     own = ["confidence"] if "confidence" in log.columns else ["p"]

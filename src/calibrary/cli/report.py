@@ -153,13 +153,13 @@ class _Page:
         return [name for name, _ in self._by]
 
     @property
-    def _by(self: Any) -> list[tuple[str, int]]:
-        """The columns that split the rows, and into how many ranges each is cut (0: as it is)."""
-        return [(name, int(parts or 0)) for name, parts in map(_name_and_parts, listed(self.by) or [])]
+    def _by(self: Any) -> list[tuple[str, int | None]]:
+        """The columns that split the rows, and into how many ranges each is cut (None: as it is)."""
+        return [_name_and_parts(text) for text in listed(self.by) or []]
 
     def _segments(self: Any, columns: Mapping[str, Any]) -> dict[str, Any] | None:
         """The values of the columns that split the rows, cut where the option says so."""
-        return {name: cal.cut(columns[name], parts) if parts else columns[name] for name, parts in self._by} or None
+        return {n: columns[n] if parts is None else cal.cut(columns[n], parts) for n, parts in self._by} or None
 
     @property
     def beside(self: Any) -> list[str]:
@@ -466,10 +466,14 @@ _GUESSED = {
 }  # fmt: skip
 
 
-def _name_and_parts(text: str) -> tuple[str, str]:
-    """The name of a column and the number of ranges after its colon: age:4; no number if there is none."""
-    name, colon, parts = text.rpartition(":")
-    return (name, parts) if colon and name and parts.isdigit() else (text, "")
+def _name_and_parts(text: str) -> tuple[str, int | None]:
+    """The name of a column and the number of ranges after its colon: age:4; None if there is none."""
+    name, _, parts = text.rpartition(":")
+    if not name or not parts.isdigit():
+        return text, None
+    if int(parts) < 2:
+        raise InputError(f"--by {text}: pass a number of ranges of at least 2 after the colon")
+    return name, int(parts)
 
 
 def _command() -> str | None:

@@ -367,7 +367,7 @@ def centres_of(p: Predictions, centre: Any) -> Centres:
         raise RefusedError("performance over centres takes no weights: repeat rows, or leave sample_weight out")
     rows, remedy = f"y_true has {p.n:,} rows", "give each row its centre, or leave the row out"
     given = one_each(centre, "centre", p.n, rows, "the centre of each row", remedy)
-    found, of = np.unique(plain_labels(given), return_inverse=True)
+    found, of = np.unique(given.astype(str) if given.dtype.kind == "M" else plain_labels(given), return_inverse=True)
     if len(found) < 2:
         raise RefusedError(f"centre has 1 value, {in_sentence(found.tolist()[0])}: pooling needs at least 2 centres")
     events = int(p.y.sum())
