@@ -331,7 +331,7 @@ class Tools:
     ) -> Annotated[CallToolResult, MetricAnswer]:
         """One metric of a file, with its interval and the p-value of the test of perfect calibration, if it has one."""
         entry, found = catalogue[id], self._file(path)
-        named = {"id": entry.key, "name": entry.name}
+        named = {"id": entry.key, "name": entry.title}
         if judge is not None:
             layout = FileLayout(
                 **{name: how.pop(name) for name in ("label", "prob", "percent", "logits") if name in how}
@@ -349,7 +349,7 @@ class Tools:
             ends = cal.interval(entry.key, data.predictions(), n_resamples=resamples, rng=seed, units=units)
         if np.ndim(ends.value):
             raise InputError(f"{entry.key} has {np.size(ends.value)} values here: call `report` with this metric")
-        said = estimate_sentence(entry.name, ends)
+        said = estimate_sentence(entry.title, ends)
         return _ends(ends, ends.pvalue, len(data.y), [*notes, *warned], sentence=said, **named)
 
     @reads_files
@@ -459,7 +459,7 @@ def _in_sentences(report: Any) -> Any:
 def _ends(found: Any, p: Any, n: int, notes: list[str], **named: Any) -> Any:
     value = float(found.value), float(found.low), float(found.high)
     ends = dict(zip(("value", "low", "high"), value, strict=True))
-    return {**named, **ends, "confidence_level": found.level, "pvalue": p, "n": n, "notes": notes}
+    return {**named, **ends, "confidence_level": found.level, "pvalue": p, "n": n, "notes": list(dict.fromkeys(notes))}
 
 
 def _comparison_sentence(metric: str, c: Any) -> Sentence:
