@@ -175,6 +175,17 @@ def test_one_class_written_in_two_ways_is_refused(tmp_path):
         assert "differ only in capital letters or spaces" in err
 
 
+def test_a_line_that_names_the_separator_is_skipped_and_other_line_ends_are_named(tmp_path):
+    path = tmp_path / "p.csv"
+    text = csv_text({"y": Y, "p": P})
+    path.write_text("sep=;\n" + text.replace(",", ";"))
+    assert value(path) == pytest.approx(cal.brier_score(Y, P))
+    path.write_bytes(text.replace("\r\n", "\n").replace("\n", "\r").encode())
+    refused("end with a carriage return alone: save it with line feeds", path)
+    (tmp_path / "p.csv.lz4").write_bytes(b"\x04")
+    refused("is an archive: unpack it first", tmp_path / "p.csv.lz4")
+
+
 def test_a_date_is_no_predictor(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text(csv_text({"y": Y, "p": P, "day": [f"2026-11-{i % 28 + 1:02d}" for i in range(len(Y))]}))

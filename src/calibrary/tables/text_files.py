@@ -33,6 +33,8 @@ def open_csv(name: str, content: Path | bytes) -> FileTable:
         raise InputError(f"the first line of {name} is empty: name the columns there")
     if "\0" in line:
         raise InputError(f"{name} is not text: it holds the bytes of another format, whatever its name says")
+    if "\r" in line.rstrip("\r\n"):
+        raise InputError(f"the lines of {name} end with a carriage return alone: save it with line feeds")
     delimiter = delimiter_of(line)
     names = next(csv.reader([line], delimiter=delimiter))
     if all(parsed(each) is not None for each in names) and names != [str(j) for j in range(len(names))]:
@@ -132,8 +134,8 @@ def _values(texts: list[str], decimal: str) -> list[Any]:
 
 #: Of a file with more bytes than the first number, only the beginning is looked at: the second number of bytes.
 _LONG, _BEGINNING = 20 << 20, 1 << 20
-#: Lines before the header that begin with this are comments, of which there are at most so many.
-_COMMENT, _MOST_COMMENTS = b"#", 1000
+#: Lines before the header that begin so are comments, or name the separator for Excel; there are at most so many.
+_COMMENT, _MOST_COMMENTS = (b"#", b"sep="), 1000
 #: How the first cell of a line of totals reads, and the most bytes of such a line.
 _TOTAL, _LONGEST_TOTAL = re.compile(r"(grand |sub)?totals?|sum|all rows", re.IGNORECASE), 4096
 
