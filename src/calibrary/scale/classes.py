@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedCallError, RefusedError, extra, whole
+from calibrary.base.errors import RefusedCallError, RefusedError, whole
 from calibrary.base.once import once
 from calibrary.data.asked import checks_options, share
 from calibrary.data.checks import Array, as_array, given_weights
@@ -28,6 +28,7 @@ from calibrary.scale.files import Label, MergeableRows, digest_of
 from calibrary.scale.losses import USUAL_LOSSES, LossSum, checked_losses, loss_sum, row_losses
 from calibrary.scale.state import RESOLUTION, State, plain_label
 from calibrary.scale.sums import NONE, Batch
+from calibrary.tables.arrow import need_arrow, pa, pc
 
 Integers = NDArray[np.int64]
 
@@ -506,8 +507,7 @@ class VectorState(MergeableRows, kind="vectors", written=_WRITTEN):
 
     def to_table(self) -> Any:
         """One PyArrow table, whose column ``part`` distinguishes top label, classes, losses and sample."""
-        with extra("files", "a table of a state"):
-            import pyarrow as pa
+        need_arrow("a table of a state")
 
         sums = self.losses
         parts = {
@@ -561,14 +561,10 @@ class VectorState(MergeableRows, kind="vectors", written=_WRITTEN):
 
 
 def _part(table: Any, part: str) -> Any:
-    import pyarrow.compute as pc
-
     return table.filter(pc.equal(table.column("part").cast("string"), part))
 
 
 def _sample_of(rows: Any, about: Mapping[str, Any]) -> HashedSample:
-    import pyarrow as pa
-
     hash, y, w = (rows.column(name).to_numpy() for name in ("hash", "class", "n"))
     lists = rows.column("p").cast(pa.list_(pa.float64(), about["n_classes"])).combine_chunks()
     values = lists.flatten().to_numpy(zero_copy_only=False)

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedCallError, RefusedError, extra, one_of, whole
+from calibrary.base.errors import RefusedCallError, RefusedError, one_of, whole
 from calibrary.base.once import once
 from calibrary.data import as_matches, matched_detections
 from calibrary.data.checks import Array, Indices
@@ -26,6 +26,7 @@ from calibrary.scale.cell_rows import CellRows
 from calibrary.scale.checks import whole_weights
 from calibrary.scale.files import Mergeable, digest_of, whole_column
 from calibrary.scale.sums import EMPTY, CountTable, Integers, added
+from calibrary.tables.arrow import need_arrow, pa
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -492,8 +493,7 @@ class DetectionState(Mergeable, kind="detections", written=_SETTINGS | {"n_image
 
     def to_table(self) -> Any:
         """A PyArrow table: block, category, place, cell, outcome, n, s and u."""
-        with extra("files", "a table of a state"):
-            import pyarrow as pa
+        need_arrow("a table of a state")
 
         kinds = {"outcome": np.int8, "place": np.int64, "n": np.int64, "s": np.int64, "u": np.int64}
         columns = {name: pa.array(x.astype(kinds.get(name, np.int32))) for name, x in self._read().items()}

@@ -13,11 +13,12 @@ from typing import Any, Self, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError, extra, first_line, suggest
+from calibrary.base.errors import RefusedError, first_line, suggest
 from calibrary.base.files import beside
 from calibrary.base.saved import DIGEST, SavedFileError, digest, parse_json, typed
 from calibrary.numerics.cells import POSITIONS, Grid
 from calibrary.scale.sums import narrow
+from calibrary.tables.arrow import need_arrow, pa, pc, pq
 
 Integers = NDArray[np.int64]
 #: The stand-in for a label in the type description of a file.
@@ -29,8 +30,7 @@ VERSION = 2
 
 def as_arrow(table: Any) -> Any:
     """A PyArrow table from the result of any engine."""
-    with extra("files", "a table of a state"):
-        import pyarrow as pa
+    need_arrow("a table of a state")
 
     if isinstance(table, pa.Table):
         return table
@@ -72,7 +72,6 @@ def known_columns(rows: Any, by: tuple[str, ...] | None) -> tuple[Any, tuple[str
 
 def without_invalid(rows: Any, drop: bool) -> tuple[Any, int]:
     """The rows that have a cell, and the number of predictions without a cell."""
-    import pyarrow.compute as pc
 
     bad = pc.is_null(rows.column("cell"))
     count = int(pc.sum(rows.filter(bad).column("n")).as_py() or 0)
@@ -129,7 +128,6 @@ def split_sums(s: NDArray[Any]) -> dict[str, Any]:
 
 def whole_column(column: Any, name: str) -> Integers:
     """A column of whole numbers; otherwise an error."""
-    import pyarrow as pa
 
     if column.null_count:
         raise RefusedError(f"column {name!r} holds missing values: pass the unchanged result of the query")
@@ -150,8 +148,6 @@ def parquet_bytes(table: Any, keys: tuple[str, ...] = (), group_rows: int | None
 
 
 def _write(table: Any, where: Any, keys: tuple[str, ...] = (), group_rows: int | None = None) -> None:
-    import pyarrow.parquet as pq
-
     whole = [f.name for f in table.schema if str(f.type) in ("int8", "int32", "int64") and f.name not in keys]
     others = [name for name in table.column_names if name not in whole]
     packed = dict.fromkeys(whole, "DELTA_BINARY_PACKED")
@@ -164,9 +160,7 @@ _KINDS = {"cells": "State", "vectors": "VectorState", "detections": "DetectionSt
 
 def read_parquet(path: Any, kind: str, written: type) -> tuple[Any, dict[str, Any], str]:
     """The table of a saved state, its metadata with their types, and the name of the file."""
-    with extra("files", "a saved state"):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+    need_arrow("a saved state")
 
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else "the file"
     try:
@@ -251,7 +245,6 @@ class Saved:
     @classmethod
     def _opened(cls, path: Any) -> Self:
         """The state in a file, after its types, values and digest were checked."""
-        import pyarrow as pa
 
         table, about, name = read_parquet(path, cls._kind, cls._written)
         if any(count < 0 for count in about.get("dropped", {}).values()):

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError, extra
+from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import is_absent
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import as_array
+from calibrary.tables.arrow import need_arrow, pa, pc
 
 Key = tuple[Any, ...]
 Keys = tuple[Key, ...]
@@ -205,9 +206,6 @@ class KeyColumn:
         return np.array(number, dtype=np.int64)
 
     def _looked_up(self, values: Any) -> Integers:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         known, numbers = self._seen.get(values.type, (values[:0], np.empty(0, dtype=np.int64)))
         place = pc.index_in(values, value_set=known).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         new = np.flatnonzero(place < 0)
@@ -288,8 +286,7 @@ def _distinct(row: Integers, size: int) -> tuple[Integers, Integers]:
 
 def _encoded(column: Any, name: str, n: int, kept: NDArray[np.bool_] | None) -> Any:
     """A column as indices into its distinct values, including missing values."""
-    with extra("files", "by= of a state"):
-        import pyarrow as pa
+    need_arrow("by= of a state")
 
     if not isinstance(column, pa.Array | pa.ChunkedArray):
         column = _as_column(column, name)
@@ -321,8 +318,6 @@ def _encoded(column: Any, name: str, n: int, kept: NDArray[np.bool_] | None) -> 
 
 
 def _as_column(column: Any, name: str) -> Any:
-    import pyarrow as pa
-
     given = as_array(column, "by")
     _refuse_coarse(given.dtype, name)
     try:
@@ -336,7 +331,6 @@ def _as_column(column: Any, name: str) -> Any:
 
 def _plain(values: Any, name: str) -> list[Any]:
     """Values of Arrow as Python's."""
-    import pyarrow as pa
 
     if pa.types.is_timestamp(values.type) and values.type.unit == "ns":
         short = pa.timestamp("us", values.type.tz)
@@ -349,7 +343,6 @@ def _plain(values: Any, name: str) -> list[Any]:
 
 def as_column(name: str, values: list[Any]) -> Any:
     """The canonical values of a column as an Arrow array."""
-    import pyarrow as pa
 
     one_kind(name, values)
     if any(type(v) is float for v in values):

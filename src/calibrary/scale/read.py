@@ -27,6 +27,7 @@ from calibrary.scale.losses import USUAL_LOSSES, checked_losses
 from calibrary.scale.sql import sql
 from calibrary.scale.state import State, usual_resolution
 from calibrary.scale.sums import BUFFER, COMPILED_FROM, NONE, Batch, as_fixed, compiles
+from calibrary.tables.arrow import pa, pc
 from calibrary.tables.pieces import Columns, Piece, pieces
 from calibrary.tables.problems import Problem, ProblemsError
 
@@ -59,7 +60,6 @@ class Names:
 
 def numbers(column: Any) -> Array:
     """A column of numbers as doubles, missing values as NaN."""
-    import pyarrow as pa
 
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.string())  # so that 0.57 becomes the nearest double
@@ -85,7 +85,6 @@ def matrix(piece: Piece, columns: Columns) -> Array:
 
 def weights(piece: Piece, name: str | None) -> tuple[Integers, NDArray[np.bool_] | None]:
     """Whole-number weights, empty if all are 1; and a mask of rows that have one, None if all have."""
-    import pyarrow as pa
 
     if name is None:
         return NONE, None
@@ -106,7 +105,6 @@ def weights(piece: Piece, name: str | None) -> tuple[Integers, NDArray[np.bool_]
 
 def two_classes(piece: Piece, name: str, names: Names) -> NDArray[np.uint8]:
     """Labels 0 and 1; larger numbers mark missing or invalid labels."""
-    import pyarrow as pa
 
     column = piece.column(name)
     if pa.types.is_integer(column.type) and not column.null_count and not names.given:
@@ -118,7 +116,6 @@ def two_classes(piece: Piece, name: str, names: Names) -> NDArray[np.uint8]:
 
 def classes(piece: Piece, name: str, names: Names, k: int) -> Integers:
     """Labels as class numbers 0 to k - 1; a missing or unknown label gets the number k."""
-    import pyarrow as pa
 
     column = piece.column(name)
     if pa.types.is_dictionary(column.type):
@@ -138,9 +135,6 @@ def classes(piece: Piece, name: str, names: Names, k: int) -> Integers:
 
 
 def _among(labels: tuple[Hashable, ...], column: Any, piece: Piece, name: str) -> Integers:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     try:
         known = pa.array(labels, type=column.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -212,7 +206,6 @@ class Invalid:
         self, piece: Piece, prob: Array, labeled: checks.Flags, weighed: checks.Flags | None
     ) -> Iterator[tuple[str, str, checks.Flags, Array | Any, str]]:
         """Column, kind, the rows, the values of all rows, and the words about one value."""
-        import pyarrow as pa
 
         names, label, weight = self.columns.probs, self.columns.label, self.columns.weight
         fine = np.asarray(are_probabilities(prob))
@@ -415,7 +408,6 @@ class Scan:
 
 def _threads(resolution: int) -> int:
     """The number of threads: that of PyArrow, limited by the memory for their sums (24 bytes for 100 g cells)."""
-    import pyarrow as pa
 
     return max(1, min(int(pa.cpu_count()), _MOST_THREADS, _MOST_SUMS // (2400 * resolution)))
 
@@ -508,8 +500,6 @@ def dask(frame: Any, *, label: str, prob: str | Sequence[str], **settings: Any) 
 
 
 def _of_partition(frame: Any, number: int, settings: Scan) -> list[State | VectorState]:
-    import pyarrow as pa
-
     if not len(frame):  # for a column of lists, the number of classes would be unknown
         return []
     table = pa.Table.from_pandas(frame, preserve_index=False)

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, extra, one_of, suggest
+from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, one_of, suggest
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import as_array, given_weights
 from calibrary.data.identity import refuse_misaligned
@@ -26,6 +26,7 @@ from calibrary.scale.cell_rows import CellRows
 from calibrary.scale.checks import checked_rows, valid_rows, whole_weights
 from calibrary.scale.keys import Key, Keyring, Keys, as_column, in_order, key_columns, one_kind
 from calibrary.scale.sums import EMPTY, Batch, CountTable, Integers, Sums, added, together, whole_sum
+from calibrary.tables.arrow import need_arrow, pa
 
 __all__ = ["State"]
 
@@ -466,8 +467,7 @@ class State(files.MergeableRows, kind="cells", written=_WRITTEN):
 
     def to_table(self) -> Any:
         """A PyArrow table: the ``by`` columns, cell, y, n and s."""
-        with extra("files", "a table of a state"):
-            import pyarrow as pa
+        need_arrow("a table of a state")
 
         key, cell, y = self._read()
         columns = {

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import RefusedCallError, RefusedError, extra, suggest, warn
+from calibrary.base.errors import RefusedCallError, RefusedError, suggest, warn
 from calibrary.base.numbers import counted
 from calibrary.base.saved import SavedFileError
 from calibrary.base.text import in_sentence
@@ -31,6 +31,7 @@ from calibrary.scale.files import parquet_bytes
 from calibrary.scale.keys import canonical, is_text, kind_of, one_kind
 from calibrary.scale.state import State
 from calibrary.scale.store_log import STATES, Change, Manifest, Snapshot, StoredFile, StoreKind, days_of, folder_at
+from calibrary.tables.arrow import need_arrow, pa, pc, pq
 from calibrary.tables.pieces import local_path
 
 __all__ = ["Store"]
@@ -336,10 +337,7 @@ class Store:
 
     def _load(self, file: StoredFile, kind: StoreKind, where: Mapping[str, list[Any]]) -> State:
         """The state of a file, or its part with these values, after the file was compared with its commit."""
-        with extra("files", "a store"):
-            import pyarrow as pa
-            import pyarrow.compute as pc
-            import pyarrow.parquet as pq
+        need_arrow("a store")
 
         content = self._folder.read(file.path)
         old = None if file.digest else State.of_bytes(content)
@@ -606,7 +604,6 @@ def _chosen(where: Mapping[str, Any] | None, kind: StoreKind) -> dict[str, list[
 
 def _of_type(kind: Any, values: list[Any]) -> Any:
     """The values that a column of this type can have, as an Arrow array."""
-    import pyarrow as pa
 
     made = [pa.array([], kind)]
     for value in values:
@@ -623,8 +620,6 @@ def _regrouped(state: State, day: str, names: tuple[str, ...]) -> State:
         return state
     rows = state.to_table()
     if DAY in names:
-        import pyarrow as pa
-
         rows = rows.append_column(DAY, pa.repeat(pa.scalar(datetime.date.fromisoformat(day)), len(rows)))
     return State.of_table(rows, **_kind_of(state).settings | {"by": names})
 
@@ -656,8 +651,7 @@ def _is_old(file: StoredFile, content: bytes, state: State) -> bool:
 
 def _parquet(state: State) -> bytes:
     """The Parquet file of a state, with the same columns in every file, so that engines can read all as one table."""
-    with extra("files", "a store"):
-        import pyarrow as pa
+    need_arrow("a store")
 
     table = state.to_table()
     if "s_high" not in table.column_names:

@@ -13,13 +13,14 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary.base.errors import extra, one_of, whole
+from calibrary.base.errors import one_of, whole
 from calibrary.data.asked import checks_options
 from calibrary.grouping import EqualWidth
 from calibrary.numerics.cells import LEVELS, Grid
 from calibrary.scale.keys import as_column, key_columns
 from calibrary.scale.sql import DIALECTS, Steps
 from calibrary.scale.state import State, usual_resolution
+from calibrary.tables.arrow import need_arrow, pa
 
 __all__ = ["segment_sql", "segment_table"]
 
@@ -63,8 +64,7 @@ def segment_table(state: State, *, n_bins: int = 15, confidence_level: float = 0
     >>> [(row["site"], row["n"], round(row["bias"], 3)) for row in table.to_pylist()]
     [('A', 2, -0.05), ('B', 2, 0.5)]
     """
-    with extra("files", "a table of segments"):
-        import pyarrow as pa
+    need_arrow("a table of segments")
 
     keys = list(state.keys) if len(state) else []
     key, cell, y = state._read()

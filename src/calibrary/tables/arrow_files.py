@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import extra
 from calibrary.tables import sources
+from calibrary.tables.arrow import need_arrow, pa, pc, pq
 from calibrary.tables.sources import InputError, as_arrow, in_gib, is_large
 from calibrary.tables.table import LARGEST_EXACT, Columns, FileTable
 
@@ -25,7 +25,6 @@ _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
 
 def unpacked_sizes(file: Any) -> Iterator[int]:
     """The uncompressed size in bytes of each batch of a file or stream."""
-    import pyarrow as pa
 
     if file.read(6) == b"ARROW1":
         file.seek(8)
@@ -108,15 +107,8 @@ _FIRST = 1000
 _SHORT_TEXTS = 1 << 12
 
 
-def need_arrow() -> None:
-    with extra("files", "reading files"):
-        import pyarrow as pa  # noqa: F401
-
-
 def open_parquet(name: str, content: Path | bytes) -> FileTable:
     need_arrow()
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
     with as_arrow(content) as file:
         schema = pq.ParquetFile(file).schema_arrow
@@ -144,8 +136,6 @@ def open_parquet(name: str, content: Path | bytes) -> FileTable:
 
 
 def _is_plain_text(kind: Any) -> bool:
-    import pyarrow as pa
-
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
@@ -171,7 +161,6 @@ def _refuse_unpacked(name: str, size: int) -> None:
 
 def open_arrow(name: str, content: Path | bytes) -> FileTable:
     need_arrow()
-    import pyarrow as pa
 
     def opened(file: Any, **how: Any) -> Any:
         begins = file.read(5)
@@ -208,7 +197,6 @@ def _batches(reader: Any) -> Iterator[Any]:
 
 def from_arrow(table: Any, wanted: Sequence[str], name: str) -> Columns:
     """The columns of an Arrow table as NumPy arrays."""
-    import pyarrow as pa
 
     found: Columns = {}
     for column in wanted:
@@ -229,7 +217,6 @@ def from_arrow(table: Any, wanted: Sequence[str], name: str) -> Columns:
 
 def _refuse_long_texts(name: str, column: str, values: Any) -> None:
     """Refuse texts that many rows share and that would need too much memory if each row had its own."""
-    import pyarrow as pa
 
     size = 0
     for chunk in values.chunks if pa.types.is_dictionary(values.type) else ():
@@ -247,7 +234,6 @@ def _refuse_long_texts(name: str, column: str, values: Any) -> None:
 
 def as_numpy(values: Any) -> Any:
     """The values of a column. Numbers are taken from the buffer, because Arrow's own conversion would import pandas."""
-    import pyarrow as pa
 
     if pa.types.is_dictionary(values.type):
         return _of_dictionary(values)
@@ -264,7 +250,6 @@ def as_numpy(values: Any) -> Any:
 
 def _of_dictionary(values: Any) -> NDArray[Any]:
     """The values of a column that stores each text once: rows share their texts, and a missing one is None."""
-    import pyarrow as pa
 
     if not _is_plain_text(values.type.value_type):
         return np.asarray(as_numpy(values.cast(values.type.value_type)))
@@ -276,7 +261,5 @@ def _of_dictionary(values: Any) -> NDArray[Any]:
 
 
 def _beyond_exact(values: Any) -> bool:
-    import pyarrow.compute as compute
-
-    ends = compute.min_max(values).as_py()
+    ends = pc.min_max(values).as_py()
     return any(end is not None and abs(end) > LARGEST_EXACT for end in ends.values())

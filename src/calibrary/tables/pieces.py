@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from calibrary.base.errors import RefusedCallError, RefusedError, extra, first_line, one_of, suggest
+from calibrary.base.errors import RefusedCallError, RefusedError, first_line, one_of, suggest
+from calibrary.tables.arrow import arrow_csv, arrow_fs, ds, need_arrow, pa, pc
 from calibrary.tables.sources import IN_BATCHES
 
 
@@ -61,8 +62,6 @@ class Piece:
         return without_blanks(column) if self.blank_is_missing else column
 
     def holds_lists(self, name: str) -> bool:
-        import pyarrow as pa
-
         kind = self.column(name).type
         return bool(pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind))
 
@@ -73,9 +72,7 @@ class Piece:
 
 def pieces(source: Any, columns: Columns, format: str | None, batch_rows: int, name: str = "") -> Iterator[Piece]:
     """All rows of a source in batches; ``name`` is the name of a table in memory."""
-    with extra("files", "calibrary.scale.scan"):
-        import pyarrow as pa
-        import pyarrow.dataset as ds
+    need_arrow("calibrary.scale.scan")
 
     source = _of_frame(source, columns, batch_rows)
     if isinstance(source, pa.RecordBatch):
@@ -103,7 +100,6 @@ def _of_frame(source: Any, columns: Columns, batch_rows: int) -> Any:
 
     A lazy frame or a table of a database is computed in batches.
     """
-    import pyarrow as pa
 
     package = type(source).__module__.partition(".")[0]
     if package == "pandas" and hasattr(source, "columns"):
@@ -185,8 +181,6 @@ def matching(path: str) -> list[str]:
 
 def without_blanks(column: Any) -> Any:
     """A column of texts in which empty ones are missing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     if not pa.types.is_string(column.type):
         return column
@@ -194,8 +188,6 @@ def without_blanks(column: Any) -> Any:
 
 
 def _of_batches(batches: Iterable[Any], columns: Columns, name: str = "") -> Iterator[Piece]:
-    import pyarrow as pa
-
     first = 0
     for number, batch in enumerate(batches):
         if not isinstance(batch, pa.RecordBatch | pa.Table):
@@ -208,8 +200,6 @@ def _of_batches(batches: Iterable[Any], columns: Columns, name: str = "") -> Ite
 
 def dataset_of(path: str, format: str | None = None, columns: Columns | None = None) -> tuple[Any, str]:
     """The dataset of a file or a folder, for reading these columns, and the common part of its file names."""
-    import pyarrow as pa
-    import pyarrow.dataset as ds
 
     here = Path(path) if "://" not in path else None
     if here is not None and not here.exists():
@@ -227,9 +217,6 @@ def dataset_of(path: str, format: str | None = None, columns: Columns | None = N
 
 
 def _of_dataset(dataset: Any, columns: Columns, batch_rows: int, root: str) -> Iterator[Piece]:
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-
     for fragment in dataset.get_fragments():
         path = str(getattr(fragment, "path", ""))
         name = os.path.relpath(path, root) if root and path.startswith(root) else path
@@ -256,10 +243,8 @@ def _of_dataset(dataset: Any, columns: Columns, batch_rows: int, root: str) -> I
 
 def _reading(fragment: Any) -> Any:
     """The reading options: no read-ahead for local Parquet files, whose bytes would stay in memory."""
-    import pyarrow.dataset as ds
-    import pyarrow.fs
 
-    local = isinstance(getattr(fragment, "filesystem", None), pyarrow.fs.LocalFileSystem)
+    local = isinstance(getattr(fragment, "filesystem", None), arrow_fs.LocalFileSystem)
     if local and isinstance(fragment.format, ds.ParquetFileFormat):
         return ds.ParquetFragmentScanOptions(pre_buffer=False)
     return None
@@ -276,8 +261,6 @@ def _present(schema: Any, columns: Columns, where: str, shared: dict[str, Any] |
 
 
 def _numeric(kind: Any) -> bool:
-    import pyarrow as pa
-
     t = pa.types
     if t.is_list(kind) or t.is_fixed_size_list(kind) or t.is_large_list(kind):
         return _numeric(kind.value_type)
@@ -300,9 +283,6 @@ def _format_of(path: str, here: Path | None) -> str:
 
 
 def _file_format(kind: str, columns: Columns | None) -> Any:
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.dataset as ds
 
     one_of("format", kind, ("parquet", "csv", "arrow"))
     if columns is None:
@@ -313,4 +293,4 @@ def _file_format(kind: str, columns: Columns | None) -> Any:
         return kind
     # the type is fixed, because a column that begins with 0 and 1 would be guessed to be integer
     numbers = dict.fromkeys(columns.probs, pa.float64())
-    return ds.CsvFileFormat(convert_options=pyarrow.csv.ConvertOptions(column_types=numbers))
+    return ds.CsvFileFormat(convert_options=arrow_csv.ConvertOptions(column_types=numbers))

@@ -18,8 +18,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from calibrary.base.errors import extra
 from calibrary.data.checks import Array
+from calibrary.tables.arrow import need_arrow, pa, pq
 from calibrary.tables.json_files import objects_of_lines, objects_of_list
 from calibrary.tables.sources import InputError, by_ending
 from calibrary.tables.text_files import delimiter_of
@@ -211,8 +211,7 @@ def _change_objects(objects: list[dict[str, Any]], job: FileJob, first: int) -> 
 
 
 def _parquet(job: FileJob) -> int:
-    with extra("files", "a Parquet file"):
-        import pyarrow.parquet as pq
+    need_arrow("a Parquet file")
 
     with pq.ParquetFile(job.source, buffer_size=1 << 20) as source:
         groups = source.metadata.num_row_groups
@@ -224,8 +223,7 @@ def _parquet(job: FileJob) -> int:
 
 
 def _arrow(job: FileJob) -> int:
-    with extra("files", "an Arrow file"):
-        import pyarrow as pa
+    need_arrow("an Arrow file")
 
     with pa.memory_map(str(job.source)) as file, pa.ipc.open_file(file) as source:
         change, schema = _batch_change(job, source.schema)
@@ -246,7 +244,6 @@ def _written(target: Any, batches: Iterable[Any], change: Callable[[Any, int], A
 
 def _batch_change(job: FileJob, schema: Any) -> tuple[Callable[[Any, int], Any], Any]:
     """The function that recalibrates a record batch, and the schema of the result."""
-    import pyarrow as pa
 
     columns = job.find(schema.names)
     names = job.names(columns, schema.names)
@@ -267,8 +264,6 @@ def _batch_change(job: FileJob, schema: Any) -> tuple[Callable[[Any, int], Any],
 
 
 def _floats(array: Any, column: str, job: FileJob) -> Array:
-    import pyarrow as pa
-
     try:
         values: Array = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

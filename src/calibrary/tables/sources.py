@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from calibrary.base.errors import suggest
 from calibrary.base.text import LONGEST_SENTENCE, in_sentence, plain
+from calibrary.tables.arrow import pa
 
 _FORMATS = tomllib.loads(Path(__file__).with_name("formats.toml").read_text(encoding="utf-8"))
 #: The extensions of every format; and what an extension is that is not read.
@@ -173,7 +174,6 @@ def in_gib(n: int) -> str:
 
 def as_arrow(content: Path | bytes) -> Any:
     """A copy that Arrow owns, because Arrow's threads must not hold a Python object when the interpreter ends."""
-    import pyarrow as pa
 
     return pa.OSFile(str(content)) if isinstance(content, Path) else pa.BufferReader(pa.py_buffer(content))
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.numbers import counted
 from calibrary.base.text import plain
+from calibrary.tables.arrow import arrow_csv, pa, pc
 from calibrary.tables.arrow_files import as_numpy, from_arrow
 from calibrary.tables.sources import InputError, as_arrow, as_bytes, as_file, as_text, is_large
 from calibrary.tables.table import LARGEST_EXACT, Columns, FileTable, as_column
@@ -62,16 +63,14 @@ def open_csv(name: str, content: Path | bytes) -> FileTable:
 def _arrow_reader(
     name: str, content: Path | bytes, names: Sequence[str], skipped: int, delimiter: str, decimal: str
 ) -> Callable[[Sequence[str]], Columns]:
-    import pyarrow as pa
-    import pyarrow.csv as pc
 
-    parse = pc.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    threads = pc.ReadOptions(use_threads=is_large(content), skip_rows=skipped)
+    parse = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    threads = arrow_csv.ReadOptions(use_threads=is_large(content), skip_rows=skipped)
 
     def arrow(wanted: Sequence[str], **how: Any) -> Any:
-        convert = pc.ConvertOptions(include_columns=list(wanted), decimal_point=decimal, **how)
+        convert = arrow_csv.ConvertOptions(include_columns=list(wanted), decimal_point=decimal, **how)
         with as_arrow(content) as file:
-            return pc.read_csv(file, read_options=threads, parse_options=parse, convert_options=convert)
+            return arrow_csv.read_csv(file, read_options=threads, parse_options=parse, convert_options=convert)
 
     def read(wanted: Sequence[str]) -> Columns:
         table = arrow(wanted)
@@ -208,9 +207,8 @@ def _any_has(written: Any, form: str) -> bool:
     """Whether one of the texts has this form somewhere."""
     if len(written) <= _FEW:
         return any(re.search(form, text) for text in written.to_pylist() if text is not None)
-    import pyarrow.compute as compute
 
-    return bool(compute.any(compute.match_substring_regex(written, form)).as_py())
+    return bool(pc.any(pc.match_substring_regex(written, form)).as_py())
 
 
 def delimiter_of(head: str) -> str:
