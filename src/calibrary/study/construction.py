@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 
 from calibrary.base.errors import RefusedError, one_of, whole
 from calibrary.base.numbers import number, percent
@@ -38,21 +39,15 @@ def _logit(c: Array) -> Array:
         return np.log(c) - np.log1p(-c)
 
 
-def _expit(x: Array) -> Array:
-    from scipy.special import expit
-
-    return np.asarray(expit(x))
-
-
 #: E[label | c] as a function of c and the two parameters.
 CURVES: dict[str, Callable[[Array, float, float], Array]] = {
     "log_log": lambda c, a, b: np.exp(a) * c**b,
     "logflip_logflip": lambda c, a, b: 1.0 - np.exp(a) * (1.0 - c) ** b,
-    "logit_logit": lambda c, a, b: _expit(a + b * _logit(c)),
-    "logit_logflip": lambda c, a, b: _expit(a + b * _log_flip(c)),
+    "logit_logit": lambda c, a, b: scipy.special.expit(a + b * _logit(c)),
+    "logit_logflip": lambda c, a, b: scipy.special.expit(a + b * _log_flip(c)),
     "power": lambda c, a, b: c**b,
     "flip_power": lambda c, a, b: 1.0 - (1.0 - c) ** b,
-    "logistic": lambda c, a, b: _expit(a * (c - b)),
+    "logistic": lambda c, a, b: scipy.special.expit(a * (c - b)),
 }
 
 
@@ -148,9 +143,6 @@ class BiasByConstruction:
 
     def true_error(self, norm: float | str = 2) -> float:
         """The true error (E|c - T(c)|^p)^(1/p), by adaptive quadrature; the largest gap for p = inf."""
-        from scipy.integrate import quad
-        from scipy.special import beta as beta_function
-
         p = norm_order(norm)
         if p == np.inf:
             c = np.linspace(0.0, 1.0, 100_001)
@@ -161,9 +153,10 @@ class BiasByConstruction:
 
         # the singular factor of the density is the quadrature's weight in each half
         exact = {"weight": "alg", "epsabs": 1e-14, "epsrel": 1e-11, "limit": 200}
-        low = quad(lambda c: gap(c) * (1 - c) ** (self.beta - 1), 0, 0.5, wvar=(self.alpha - 1, 0), **exact)
-        high = quad(lambda c: gap(c) * c ** (self.alpha - 1), 0.5, 1, wvar=(0, self.beta - 1), **exact)
-        continuous = (low[0] + high[0]) / beta_function(self.alpha, self.beta)
+        a, b, quad = self.alpha - 1, self.beta - 1, scipy.integrate.quad
+        low = quad(lambda c: gap(c) * (1 - c) ** b, 0, 0.5, wvar=(a, 0), **exact)
+        high = quad(lambda c: gap(c) * c**a, 0.5, 1, wvar=(0, b), **exact)
+        continuous = (low[0] + high[0]) / scipy.special.beta(self.alpha, self.beta)
         return float(((1 - self.p1) * continuous + self.p1 * gap(1.0)) ** (1 / p))
 
     def sample(self, n: int, rng: Any = None) -> tuple[Indices, Array]:
@@ -268,9 +261,7 @@ def _inside(view: Predictions) -> tuple[Array, Array, Array]:
 
 def _fit_beta(view: Predictions) -> tuple[float, float]:
     """Maximum likelihood, by Newton's method on the logarithms of the parameters."""
-    from scipy.optimize import root
-    from scipy.special import digamma
-
+    digamma = scipy.special.digamma
     c, w, _ = _inside(view)
     log_c, log_d = np.average(np.log(c), weights=w), np.average(np.log1p(-c), weights=w)
 
@@ -280,7 +271,7 @@ def _fit_beta(view: Predictions) -> tuple[float, float]:
 
     mean = np.average(c, weights=w)
     total = mean * (1 - mean) / np.average((c - mean) ** 2, weights=w) - 1
-    found = root(slope, np.log([mean * total, (1 - mean) * total]), tol=1e-12)
+    found = scipy.optimize.root(slope, np.log([mean * total, (1 - mean) * total]), tol=1e-12)
     alpha, beta = np.exp(found.x)
     return float(alpha), float(beta)
 

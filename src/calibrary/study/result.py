@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 
 from calibrary.base.errors import extra, suggest
 from calibrary.base.numbers import number, percent
@@ -262,13 +263,11 @@ def _correlation(numbers: Sequence[Number], fields: Mapping[int, Mapping[str, Fi
 
 def clusters(correlation: Mapping[str, Any], least: float = 0.9) -> list[list[str]]:
     """Groups of metrics with a mean rank correlation of at least this value, large groups first."""
-    from scipy.cluster.hierarchy import fcluster, linkage
-    from scipy.spatial.distance import squareform
-
     names = list(correlation["names"])
     distance = 1.0 - np.array(correlation["rho"], dtype=np.float64)
     np.fill_diagonal(distance, 0.0)
-    group = fcluster(linkage(squareform(distance, checks=False), "average"), 1.0 - least, "distance")
+    tree = scipy.cluster.hierarchy.linkage(scipy.spatial.distance.squareform(distance, checks=False), "average")
+    group = scipy.cluster.hierarchy.fcluster(tree, 1.0 - least, "distance")
     found = [[name for name, g in zip(names, group, strict=True) if g == each] for each in dict.fromkeys(group)]
     return sorted(found, key=lambda each: (-len(each), each))
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 
 from calibrary.base.errors import collected_warnings, one_of, whole
 from calibrary.data.checks import Array, Indices, softmax
@@ -96,22 +97,11 @@ class Law:
 
 def beta_law(alpha: float, beta: float) -> Callable[[Array], Array]:
     """The quantile function of Beta(alpha, beta)."""
-
-    def quantile(u: Array) -> Array:
-        from scipy.special import betaincinv
-
-        return np.asarray(betaincinv(alpha, beta, u))
-
-    return quantile
+    return lambda u: np.asarray(scipy.special.betaincinv(alpha, beta, u))
 
 
 def _logit_normal(mean: float, sd: float) -> Callable[[Array], Array]:
-    def quantile(u: Array) -> Array:
-        from scipy.special import expit, ndtri
-
-        return np.asarray(expit(mean + sd * ndtri(u)))
-
-    return quantile
+    return lambda u: np.asarray(scipy.special.expit(mean + sd * scipy.special.ndtri(u)))
 
 
 def _top(u: Array) -> Array:
