@@ -34,7 +34,7 @@ from calibrary.base.text import in_sentence
 from calibrary.data.asked import share
 from calibrary.inference.methods.multiplicity import adjust_pvalues
 from calibrary.inference.overall import anytime
-from calibrary.inference.overall.anytime import NUMBERS, AnytimeInterval, Counts, Foreseen
+from calibrary.inference.overall.anytime import NUMBERS, AnytimeInterval
 from calibrary.inference.overall.sequential import ALTERNATIVES, PLAIN, Bets, changes
 from calibrary.numerics.cells import Grid
 from calibrary.scale.keys import Key, in_order, key_columns
@@ -357,7 +357,7 @@ class Watch:
         self.days: list[str] = []
         self.keys: list[Key] = []
         self._number: dict[Key, int] = {}
-        self._plans: list[Foreseen] = []
+        self._plans: list[anytime.Foreseen] = []
         self._bets = Bets(0)
         self._begun: list[str] = []
         self._sums = np.zeros((0, 4))  # rows, events, predictions, and the row's log e-value
@@ -486,13 +486,13 @@ class Watch:
     def _segment(self, key: Key, found: DayCells, i: int) -> int:
         """The number of a segment; a new one begins with a plan from these predictions."""
         if key not in self._number:
-            plan = Foreseen.of(found.x, found.n0[i] + found.n1[i], self.settings.planned_rows)
+            plan = anytime.Foreseen.of(found.x, found.n0[i] + found.n1[i], self.settings.planned_rows)
             self._number[key] = self._begin(key, self.days[-1], plan)
             self._bets.more(1)
             self._grow(1)
         return self._number[key]
 
-    def _begin(self, key: Key, begun: str, plan: Foreseen) -> int:
+    def _begin(self, key: Key, begun: str, plan: anytime.Foreseen) -> int:
         """Begin a segment, and return its number."""
         self.keys.append(key)
         self._begun.append(begun)
@@ -631,7 +631,7 @@ class Watch:
         made.days, made._begun, made._dropped, made._now = (about[x] for x in ("days", "begun", "dropped", "now"))
         made.keys = [_of_json(key) for key in about["keys"]]
         made._number = {made.keys[i]: i for i in about["current"]}
-        made._plans = [Foreseen(**{**plan, "rates": tuple(plan["rates"])}) for plan in about["plans"]]
+        made._plans = [anytime.Foreseen(**{**plan, "rates": tuple(plan["rates"])}) for plan in about["plans"]]
         for name in _ARRAYS:
             setattr(made, f"_{name}", arrays[name])
         made._bets = Bets(0)
@@ -645,7 +645,7 @@ class Watch:
 
     # -- reading --------------------------------------------------------------------------------
 
-    def counts(self, key: Any = ()) -> Counts:
+    def counts(self, key: Any = ()) -> anytime.Counts:
         """What was counted of a segment."""
         return self._counts_of(self._at(key))
 
@@ -655,13 +655,13 @@ class Watch:
             raise RefusedError(f"there is no segment {in_sentence(key, 40)}: the stream has {len(self._number)}")
         return self._number[given]
 
-    def _counts_of(self, i: int) -> Counts:
+    def _counts_of(self, i: int) -> anytime.Counts:
         if self._waiting:
             self._come_in()
         part = slice(*np.searchsorted(self._code, [i * _GRID.size, (i + 1) * _GRID.size]))
         n0, n1 = self._counts[part].T
         of_days = (self._costs[i], self._squares[i]) if self.settings.units == "day" else ()
-        return Counts(_middles(self._code[part] - i * _GRID.size), n0, n1, float(self._sums[i, 2]), *of_days)
+        return anytime.Counts(_middles(self._code[part] - i * _GRID.size), n0, n1, float(self._sums[i, 2]), *of_days)
 
     def intervals(
         self, key: Any = (), *, names: Sequence[str] = NUMBERS, alpha: float | None = None
