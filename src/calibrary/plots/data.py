@@ -37,7 +37,7 @@ class FigureData:
 
     def to_json(self) -> str:
         """JSON; NaN and infinities become null."""
-        return json.dumps(self.to_dict(), indent=1)
+        return json.dumps(as_plain(self.to_dict(), finite=True), indent=1)
 
     def to_csv(self) -> str:
         """A CSV with a column for every array (for a matrix, each of its columns); shorter columns are padded."""

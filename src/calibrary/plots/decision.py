@@ -255,13 +255,6 @@ def _threshold_axis(ax: Any, data: DecisionData) -> None:
 
 def _regret_panel(ax: Any, look: style.Look, models: list[DecisionData]) -> Any:
     below = style.panel(ax, look, height=0.3)
-    if models[0].axis == "logit":
-        below.set_xscale("logit")
-        below.set_xlim(ax.get_xlim())
-        below.set_xticks(ax.get_xticks(), [percent(tick) for tick in ax.get_xticks()])
-        below.set_xticks([], minor=True)
-        ax.tick_params(labelbottom=False)
-    below.set_xlim(ax.get_xlim())
     seen = [float(np.nanmax(np.append(d.regret, d.regret_null))) for d in models]
     below.set(ylim=(0, 1.25 * max([*seen, 1e-9])), ylabel="Regret")
     return below

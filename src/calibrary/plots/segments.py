@@ -192,8 +192,8 @@ def plot_forest(ax: Any, look: style.Look, found: Pooled, metric: str = "oe") ->
     ax.set_yticks([*place, 1, 0], [*(row.centre for row in rows), "mean", "new centre"], fontsize=8)
     ax.set_ylim(-0.7, n + 1.7)
     for row, at in zip(rows, place, strict=True):
-        said = f"{number(row.value)} ({ends(row.low, row.high)})" if np.isfinite(row.low) else "left out"
-        style.beside(ax, f"{said}  {row.events:,}/{row.n:,}", float(at), look.ink)
+        estimate = f"{number(row.value)} ({ends(row.low, row.high)})" if np.isfinite(row.low) else "left out"
+        style.beside(ax, f"{estimate}  {row.events:,}/{row.n:,}", float(at), look.ink)
     style.beside(ax, f"{number(whole.value)} ({ends(whole.low, whole.high)})", 1, look.ink)
     style.beside(ax, ends(whole.prediction_low, whole.prediction_high), 0, look.ink)
     name = capital(called(catalogue[key]).removeprefix("the "))

@@ -162,7 +162,8 @@ def panel(ax: Any, colors: Palette, height: float = 0.24) -> Any:
     """Axes below a diagram that take over its horizontal axis."""
     inset = ax.inset_axes([0.0, -height - 0.04, 1.0, height])
     quiet(inset, colors)
-    inset.set(xlim=ax.get_xlim(), xlabel=ax.get_xlabel())
+    inset.set(xscale=ax.get_xscale(), xlim=ax.get_xlim(), xlabel=ax.get_xlabel())
+    inset.set_xticks([], minor=True)
     inset.set_xticks(ax.get_xticks(), [tick.get_text() for tick in ax.get_xticklabels()])
     ax.set_xlabel("")
     ax.tick_params(labelbottom=False)

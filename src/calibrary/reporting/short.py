@@ -36,37 +36,24 @@ def discrimination(p: Predictions, level: float) -> Estimate | None:
     """The area under the ROC curve, or the mean over the classes that occur; None where only one class does.
 
     By chance is what a calibrated model with these very probabilities would have. The interval is DeLong's (from the
-    influence of every row on the mean), on the scale of the log odds.
+    influence of every row on the mean), on the scale of the log odds; classes computed one by one give none.
     """
-    if not p.exchangeable and p.k > 2:
-        return _of_classes_apart(p)
-    columns = [(p.p[:, k], _outcome(p, k)) for k in ((1,) if p.k == 2 else range(p.k))]
-    w = p.weight / p.total
-    areas, expected = [], []
-    influence = np.zeros(p.n)
-    for c, y in columns:
-        if not 0.0 < float(w @ y) < 1.0:
-            continue
-        area, of_rows = _area_of_test(c, y, w)
-        areas.append(area)
-        influence += of_rows
-        expected.append(_area_of_test(c, c, w)[0])
-    if not areas:
+    apart = not p.exchangeable and p.k > 2  # classes one by one, of which no row is in all
+    if apart:
+        views = p.through(as_lens("class-wise")).read_by(catalogue["auroc"], {}).views
+        columns = [(one.c, one.y.astype(np.float64), one.weight / one.total) for one in views]
+    else:
+        columns = [(p.p[:, k], _outcome(p, k), p.weight / p.total) for k in ((1,) if p.k == 2 else range(p.k))]
+    columns = [(c, y, w) for c, y, w in columns if 0.0 < float(w @ y) < 1.0]
+    if not columns:
         return None
-    area = float(np.mean(areas))
-    error = float(np.sqrt(np.sum(p.weight * (influence / len(areas)) ** 2)) / p.total)
+    areas, influences = zip(*(_area_of_test(c, y, w) for c, y, w in columns), strict=True)
+    area, expected = (float(np.mean(some)) for some in (areas, [_area_of_test(c, c, w)[0] for c, _, w in columns]))
+    if apart:
+        return Estimate(area, expected_by_chance=expected)
+    error = float(np.sqrt(np.sum(p.weight * (sum(influences) / len(areas)) ** 2)) / p.total)
     low, high = _ends(area, error, level)
-    return Estimate(area, low, high, level, error, expected_by_chance=float(np.mean(expected)))
-
-
-def _of_classes_apart(p: Predictions) -> Estimate | None:
-    """The mean area over classes computed one by one, which gives no interval."""
-    views = p.through(as_lens("class-wise")).read_by(catalogue["auroc"], {}).views
-    both = [(one.c, one.y.astype(np.float64), one.weight / one.total) for one in views if 0 < one.mean(one.y) < 1]
-    if not both:
-        return None
-    area, expected = (float(np.mean([_area_of_test(b[0], b[of], b[2])[0] for b in both])) for of in (1, 0))
-    return Estimate(area, expected_by_chance=expected)
+    return Estimate(area, low, high, level, error, expected_by_chance=expected)
 
 
 def _outcome(p: Predictions, k: int) -> Array:
