@@ -212,6 +212,21 @@ def test_a_file_that_is_scanned_twice_is_refused(folder: Path, tmp_path: Path) -
         run("scale", "scan", state, state, "-o", tmp_path / "more.parquet")
 
 
+def test_what_a_saved_state_cannot_use_is_refused_and_not_ignored(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("y,p\n" + "1,0.2\n2,0.7\n" * 20)
+    state = tmp_path / "s.parquet"
+    run("scale", "scan", tmp_path / "p.csv", "--positive", "2", "-o", state)
+    assert float(run("metric", "bs", state, "-q").split()[1]) == pytest.approx((0.2**2 + 0.3**2) / 2)
+    for words, sentence in (
+        (("metric", "bs", state, "--positive", "1", "--percent"), "--positive and --percent are not used with a saved"),
+        (("report", state, "--model", "p"), "--model is not used with a saved state"),
+        (("plan", "ece", state), "counted in a histogram .* and plan needs rows"),
+        (("recalibrate", "fit", state, "-o", tmp_path / "m.json"), "and recalibrate fit needs rows"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            run(*words)
+
+
 def test_scan_refuses_invalid_input(folder: Path, tmp_path: Path) -> None:
     for words, sentence in (
         ((folder, "-o", tmp_path / "s.csv"), "a state is saved as Parquet"),

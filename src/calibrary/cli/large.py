@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
+from calibrary.cli.taking import not_used
+from calibrary.options import table
 from calibrary.tables.guess import label_column, model_columns, refuse_weight
 from calibrary.tables.pieces import dataset_of, without_blanks
 from calibrary.tables.problems import ProblemsError
@@ -74,6 +76,7 @@ def scanned(source: Any, **options: Any) -> ScannedFile | None:
     if not isinstance(one, str | Path) or str(one) == "-":
         return None
     if is_state(Path(one)):
+        _refuse_ignored(options)
         return _of_state(str(one), load_state(Path(one)), options, {})
     kind = _large(Path(one))
     by = _split_columns(options)
@@ -91,6 +94,18 @@ def scanned(source: Any, **options: Any) -> ScannedFile | None:
         *notes,
     ]
     return _of_state(str(one), state, options, columns, notes)
+
+
+#: Options that say how rows are read, which a state has behind it.
+_OF_ROWS = ("label", "prob", "weight", "positive", "labels", *_WHOLE)
+
+
+def _refuse_ignored(options: dict[str, Any]) -> None:
+    """Refuse what would be ignored: the columns and classes of a state were chosen when it was made."""
+    given = {"models": "model", "id": "id_column"}
+    unused = [table()[given.get(name, name)][""].words[0] for name in _OF_ROWS if options.get(name)]
+    if unused:
+        raise not_used(unused, "a saved state")
 
 
 _SCANNED = ("label", "prob", "weight", "positive", "drop_invalid")
@@ -203,7 +218,8 @@ def state_of(
 
     notes: list[str] = []
     with named_errors(files[0]):
-        known = list(dataset_of(files[0], kind)[0].schema.names)
+        schema = dataset_of(files[0], kind)[0].schema
+    known = list(schema.names)
     label = label_column(known, label, notes)
     columns = model_columns(known, label, prob, None, {*by, *([weight] if weight else [])}, notes)
     refuse_weight(weight, label, columns)
@@ -211,7 +227,7 @@ def state_of(
     try:
         state = scan(
             list(files), label=label, prob=probs[0] if len(probs) == 1 else probs, by=by, weight=weight,
-            pos_label=positive, drop_invalid=bool(drop_invalid), format=kind, **more,
+            pos_label=_as_in(schema, label, positive), drop_invalid=bool(drop_invalid), format=kind, **more,
         )  # fmt: skip
         return state, {"model": model}, notes
     except ProblemsError as error:
@@ -219,6 +235,15 @@ def state_of(
         raise ProblemsError(", ".join(files), typed, error.rows) from None
     except ValueError as error:
         raise InputError(_in_words_of_the_command_line(str(error))) from error
+
+
+def _as_in(schema: Any, label: str, positive: str | None) -> str | int | None:
+    """The class that was typed as the column of labels has it: a number, or a text."""
+    from pyarrow import types
+
+    kind = schema.field(label).type
+    numbers = types.is_integer(kind) or types.is_floating(kind)
+    return whole_name(positive) if positive is not None and numbers else positive
 
 
 def class_names(labels: str | None, positive: str | None = None) -> list[str] | None:
@@ -249,6 +274,15 @@ def whole_classes(labels: list[str] | None, positive: str | None) -> dict[str, A
 def whole_name(word: str) -> str | int:
     """The word as an integer if it is one, else unchanged."""
     return int(word) if word.removeprefix("-").isdecimal() and str(int(word)) == word else word
+
+
+def require_rows(found: Any, command: str) -> None:
+    """Refuse a state in place of rows."""
+    if isinstance(found, ScannedFile):
+        raise InputError(
+            f"{found.source} is counted in a histogram (a state), and {command} needs rows: name a file of at most "
+            f"{MOST_ROWS:,} rows"
+        )
 
 
 def read_result(path: Path) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import calibrary as cal
 from calibrary.base.numbers import number, percent
+from calibrary.cli.large import require_rows
 from calibrary.cli.shared import load, out, plain, reading, say, taking
 from calibrary.lookup import catalogue
 from calibrary.tables.sources import InputError
@@ -33,7 +34,9 @@ def plan(given: Any) -> None:
     words = (given.law or "1,1").replace(",", ", ")
     whose = f"confidences like Beta({words})" if given.lp is None else f"log odds like {given.lp}"
     if given.file is not None:
-        p = load(given.file, given.quiet, **reading(given)).predictions()
+        found = load(given.file, given.quiet, **reading(given))
+        require_rows(found, "plan")
+        p = found.predictions()
         if not (tested or p.binary):
             raise InputError(
                 f"{given.file} has {p.k} classes: --width is for two classes, so pass the column of one event"

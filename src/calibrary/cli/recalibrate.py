@@ -12,6 +12,7 @@ import typer
 
 from calibrary.base.errors import suggest
 from calibrary.base.files import beside
+from calibrary.cli.large import require_rows
 from calibrary.cli.shared import check_output, err, load, out, plain, reading, table_of, taking, written
 from calibrary.data.checks import Array, outside
 from calibrary.data.matching import match_detections
@@ -34,6 +35,7 @@ def fit(given: Any) -> None:
         data: Any = match_detections(given.file, given.results, iou_threshold=given.iou_threshold)
     else:
         found = load(given.file, given.quiet, **reading(given), group=given.unit)
+        require_rows(found, "recalibrate fit")
         data, units = found.predictions(), found.group
         columns = next(iter(found.columns["models"].values()))
     fitted = Recalibrator(given.map, logits=given.logits, scoring=given.score, folds=given.folds, rng=given.seed).fit(

@@ -82,9 +82,14 @@ def refuse_unused(command: Any, beside: str, used: Collection[str]) -> None:
     """Refuse the options that were given and are not among those ``used`` with ``beside``, so that none is ignored."""
     unused = [option for name, option in given_options(command).items() if name not in used]
     if unused:
-        verb, them = ("is", "it") if len(unused) == 1 else ("are", "them")
-        named = " and ".join([", ".join(unused[:-1]), unused[-1]]) if len(unused) > 1 else unused[0]
-        raise InputError(f"{named} {verb} not used with {beside}: leave {them} out")
+        raise not_used(unused, beside)
+
+
+def not_used(options: list[str], beside: str) -> InputError:
+    """The error for options that have no effect."""
+    verb, them = ("is", "it") if len(options) == 1 else ("are", "them")
+    named = " and ".join([", ".join(options[:-1]), options[-1]]) if len(options) > 1 else options[0]
+    return InputError(f"{named} {verb} not used with {beside}: leave {them} out")
 
 
 def needs_option(command: Any, needed: dict[str, tuple[str, ...]]) -> None:
