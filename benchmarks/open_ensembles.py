@@ -75,7 +75,7 @@ def draws_world(**world: Any) -> Callable[[int], dict[str, float]]:
         return {
             "mean rejects": mean_pvalue(rows, seed) <= 0.05, "spread rejects": found.pvalue <= 0.05,
             "spread interval covers": found.low <= true <= found.high,
-            "difference covers": found.difference_low <= true - claimed_variance(**world) <= found.difference_high,
+            "difference covers": found.excess.low <= true - claimed_variance(**world) <= found.excess.high,
         }  # fmt: skip
 
     return run

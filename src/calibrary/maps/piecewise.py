@@ -107,15 +107,17 @@ class _Rows:
         return _Rows(self.x[start], np.add.reduceat(self.w * self.y, start) / w, w)
 
 
+@dataclass
 class _Piecewise(CalibrationMap):
+    segments: int | None = None
+    max_segments: int = 16
+    cv: int = 10
+    tolerance: float = 0.0
+    ensemble: bool = True
+    rng: Any = 0
+
     #: Whether the pieces are straight in log odds.
     _logistic: ClassVar[bool]
-    segments: int | None
-    max_segments: int
-    cv: int
-    tolerance: float
-    ensemble: bool
-    rng: Any
 
     def _learn(self, view: Predictions) -> None:
         self._check()
@@ -242,14 +244,9 @@ class PiecewiseLinear(_Piecewise):
     rng : seed or generator of the folds
     """
 
-    _logistic: ClassVar[bool] = False
     loss: str = "log"
-    segments: int | None = None
-    max_segments: int = 16
-    cv: int = 10
-    tolerance: float = 0.0
-    ensemble: bool = True
-    rng: Any = 0
+
+    _logistic: ClassVar[bool] = False
 
     def _check(self) -> None:
         super()._check()
@@ -290,12 +287,6 @@ class PiecewiseLinearLogit(_Piecewise):
     """
 
     _logistic: ClassVar[bool] = True
-    segments: int | None = None
-    max_segments: int = 16
-    cv: int = 10
-    tolerance: float = 0.0
-    ensemble: bool = True
-    rng: Any = 0
 
     def _axis(self, c: Array) -> Array:
         return logit(c)

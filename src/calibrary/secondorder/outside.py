@@ -21,7 +21,7 @@ from calibrary.base.numbers import counted, ends, number, percent, pvalue, with_
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array
 from calibrary.data.identity import knows_rows
-from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
+from calibrary.inference.draw.resampling import alpha_of, check_level
 from calibrary.inference.result import Estimate
 from calibrary.inference.verbs.interval import interval
 from calibrary.metrics.machinery.declare import Result
@@ -146,8 +146,7 @@ def outside_rows(
     >>> found.n_outside, round(found.detector.value, 2)
     (100, 0.52)
     """
-    level = check_level(confidence_level)
-    check_draws(n_resamples, alpha_of(level))
+    level = check_level(confidence_level, n_resamples)
     if scores is not None and not isinstance(scores, Mapping):
         raise RefusedError("scores= must be a mapping of names to one score per row, such as {'entropy': [...]}")
     rows = given(

@@ -14,6 +14,7 @@ from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import ends, number, percent, pvalue, with_interval
 from calibrary.data.checks import Array
 from calibrary.inference.draw.resampling import alpha_of
+from calibrary.inference.methods.scales import placed
 from calibrary.inference.result import UNKNOWN, Estimate
 from calibrary.numerics.draw import jeffreys_shares, order_statistics, shuffled
 from calibrary.secondorder.calibration import HowAsked
@@ -84,16 +85,7 @@ def detector(s: Scored, level: float, n_resamples: int, seed: int) -> Detector:
 
 def placements(s: Scored) -> tuple[Array, Array]:
     """The share of the other group that each row exceeds (ties count half): for rows to be detected, and for others."""
-    below = _share_below(s.others, s.others_weight, s.found)
-    above = 1.0 - _share_below(s.found, s.found_weight, s.others)
-    return below, above
-
-
-def _share_below(rows: Array, weight: Array, at: Array) -> Array:
-    order = np.argsort(rows, kind="stable")
-    ranked, total = rows[order], np.concatenate([[0.0], np.cumsum(weight[order])])
-    left, right = (np.searchsorted(ranked, at, side=side) for side in ("left", "right"))
-    return np.asarray(0.5 * (total[left] + total[right]) / total[-1])
+    return placed(s.found, s.others, s.others_weight), 1.0 - placed(s.others, s.found, s.found_weight)
 
 
 def auroc(s: Scored, level: float) -> tuple[float, float, float, float]:

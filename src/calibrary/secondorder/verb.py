@@ -12,7 +12,7 @@ from calibrary.base.markup import Told, html_table
 from calibrary.base.numbers import ends, number, percent, pvalue_cell
 from calibrary.data.asked import checks_options
 from calibrary.data.identity import knows_rows
-from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
+from calibrary.inference.draw.resampling import check_level
 from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import seed_of
 from calibrary.secondorder import calibration
@@ -167,8 +167,7 @@ def ensemble(
     (True, True)
     """
     one_of("members", members, KINDS)
-    level = check_level(confidence_level)
-    check_draws(n_resamples, alpha_of(level))
+    level = check_level(confidence_level, n_resamples)
     rows = given(y_true, y_prob, outside, sample_weight, features, labels=labels, pos_label=pos_label)
     if prevalence_outside is not None and not len(rows.outside_p):
         raise RefusedError("prevalence_outside= has no effect without rows outside of the classes: leave it out")

@@ -19,7 +19,7 @@ from calibrary.data.identity import knows_rows, refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import RowSample
 from calibrary.inference.draw.null import pvalues
-from calibrary.inference.draw.resampling import Replicated, alpha_of, check_draws, check_level
+from calibrary.inference.draw.resampling import Replicated, alpha_of, check_level
 from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call, redrawn
 from calibrary.inference.draw.two_sets import TwoSets
 from calibrary.inference.methods import bootstrap, triangle
@@ -239,8 +239,7 @@ def under_shift(
     >>> bool(abs(found.shares[1] - 0.2) < 0.06), bool(found.low > found.source), bool(found.assumption_pvalue > 0.05)
     (True, True, True)
     """
-    level = check_level(confidence_level)
-    check_draws(n_resamples, alpha_of(level))
+    level = check_level(confidence_level, n_resamples)
     one_of("assume", assume, ASSUMPTIONS)
     if target_prob is None:
         raise RefusedCallError("target_prob is missing: pass the probabilities of the target, which has no labels")

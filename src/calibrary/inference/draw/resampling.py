@@ -332,8 +332,11 @@ def check_draws(n_resamples: int, alpha: float) -> int:
     return n
 
 
-def check_level(confidence_level: float) -> float:
+def check_level(confidence_level: float, n_resamples: int | None = None) -> float:
+    """The level of intervals, and whether so many draws are enough for it."""
     share("confidence_level", confidence_level, usual=0.95)
+    if n_resamples is not None:
+        check_draws(n_resamples, alpha_of(confidence_level))
     return float(confidence_level)
 
 

@@ -57,19 +57,19 @@ class TwoSets:
     def bootstrap(self, observed: Array) -> Scheme:
         """Draw both sets with replacement; ``observed`` are the weights of the original rows."""
         p, n, weighting = self.rows, self.n, self.weighting
-        sample = RowSample(_weighted(p, observed), "importance")
+        # a weight of 0 becomes tiny, because a draw may give the row a positive one
+        sample = RowSample(p.reweighted(np.maximum(observed, 1e-12 * observed.max()), p.origin), "importance")
         draw_target = self._target(weighting.law)
 
         def make(drawn: tuple[Indices, Array]) -> Replicate:
             row, target = drawn
             each = weighting.weights(row, p.y[row], target)
-
-            def written_out() -> Predictions:
-                child = p.subset(row, p.y[row], p.probability[row], classes=p.class_names, origin=p.origin)
-                child.w = each
-                return child.part(np.flatnonzero(each > 0.0)) if (each <= 0.0).any() else child
-
-            return Replicate(sample.base, order=sample.order, w=lambda: _added(row, each, n), listed=written_out)
+            return Replicate(
+                sample.base,
+                order=sample.order,
+                w=lambda: _added(row, each, n),
+                listed=lambda: _listed(p, row, p.y[row], each),
+            )
 
         return Scheme(
             lambda rng: (rng.integers(0, n, n), draw_target(rng)),
@@ -127,14 +127,6 @@ class TwoSets:
 def _added(place: Indices, each: Array, n: int) -> Array:
     """The sum of the values at each of n indices."""
     return np.bincount(place, each, minlength=n).astype(np.float64, copy=False)
-
-
-def _weighted(p: Predictions, w: Array) -> Predictions:
-    """The rows with these weights; a weight of 0 becomes tiny, because a draw may give the row a positive one."""
-    return Predictions(
-        p.y, p.probability, np.maximum(w, 1e-12 * w.max()), classes=p.class_names, rows=p.rows, n_input=p.n_input,
-        origin=p.origin,
-    )  # fmt: skip
 
 
 def _listed(p: Predictions, row: Indices, label: Indices, each: Array) -> Predictions:

@@ -138,11 +138,12 @@ def is_mean_of_rows(statistic: Statistic) -> bool:
 def _mean_of_rows(statistic: Statistic, level: float) -> Estimate:
     losses = losses_of(statistic)
     assert losses is not None
-    error = _error_of_mean(losses, statistic.sample.p, statistic.sample.weight_type)
+    error = error_of_mean(losses, statistic.sample.p, statistic.sample.weight_type)
     return _normal(statistic, level, np.array([error]))
 
 
-def _error_of_mean(x: Array, p: Predictions, weight_type: str) -> float:
+def error_of_mean(x: Array, p: Predictions, weight_type: str) -> float:
+    """The standard error of the weighted mean of one number for each row."""
     v = p.variance_weight(weight_type, "a standard error")
     n = p.total if weight_type == "frequency" else float(p.n)
     spread = float(v @ (x - p.mean(x)) ** 2) / p.total**2
@@ -162,7 +163,7 @@ def _spiegelhalter(statistic: Statistic, level: float) -> Estimate:
         excess = square - view.p_true
         expected = np.einsum("nk,nk->n", (view.p - square[:, None]) ** 2, view.p)
     unit = math.sqrt(float(v @ expected))
-    error = np.array([view.total * _error_of_mean(excess, view, weight_type) / unit if unit > 0.0 else math.nan])
+    error = np.array([view.total * error_of_mean(excess, view, weight_type) / unit if unit > 0.0 else math.nan])
     return _normal(statistic, level, error)
 
 

@@ -158,8 +158,8 @@ def c_statistic(p: Predictions, c_variance: str = "delong") -> OnScale:
     why = one_class(p.y)
     if why:
         return OnScale(_NAN, _NAN, why)
-    ones, zeros = np.sort(p.c[p.y == 1]), np.sort(p.c[p.y == 0])
-    below, above = _placed(ones, zeros), 1.0 - _placed(zeros, ones)
+    ones, zeros = p.c[p.y == 1], p.c[p.y == 0]
+    below, above = placed(ones, zeros), 1.0 - placed(zeros, ones)
     c, m, n = float(below.mean()), len(ones), len(zeros)
     if not 0.0 < c < 1.0:
         return OnScale(_NAN, _NAN, f"its C statistic is {c:g}, which has no finite logit")
@@ -186,10 +186,12 @@ def c_statistic(p: Predictions, c_variance: str = "delong") -> OnScale:
 _FEW = 5
 
 
-def _placed(at: Array, among: Array) -> Array:
-    """The share of one sorted sample that lies below each value, ties half."""
-    left, right = (np.searchsorted(among, at, side=side) for side in ("left", "right"))
-    return np.asarray((left + right) / (2.0 * len(among)))
+def placed(at: Array, among: Array, weight: Array | None = None) -> Array:
+    """The share of a sample that lies below each value, ties half (DeLong's placements)."""
+    order = np.argsort(among, kind="stable")
+    upto = np.concatenate([[0.0], np.cumsum((np.ones(len(among)) if weight is None else weight)[order])])
+    left, right = (np.searchsorted(among[order], at, side=side) for side in ("left", "right"))
+    return np.asarray(0.5 * (upto[left] + upto[right]) / upto[-1])
 
 
 def _brier(p: Predictions) -> OnScale:

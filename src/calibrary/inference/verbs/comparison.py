@@ -16,7 +16,6 @@ from calibrary.data import is_data
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array
 from calibrary.data.identity import meeting
-from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Sample, sample_of, swaps
 from calibrary.data.stacked import Block, Scheme
 from calibrary.inference.draw.cells import cells_of_pair, values_agree
@@ -37,6 +36,7 @@ from calibrary.inference.draw.resampling import (
 from calibrary.inference.draw.statistic import Statistic, as_statistic, entry_of, read_call, refuse
 from calibrary.inference.draw.unit_law import laws_of, widest
 from calibrary.inference.methods import bootstrap, inversion, studentized, triangle
+from calibrary.inference.methods.asymptotic import error_of_mean
 from calibrary.inference.methods.choice import choice_of
 from calibrary.inference.methods.drawn import Drawn
 from calibrary.inference.methods.joint import ALONE, Joint, Side
@@ -468,7 +468,7 @@ def _swap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     def swapped(s: Any) -> Any:
         mask = s if p.binary else s[:, None]
         ones = np.where(mask, q.probability, p.probability), np.where(mask, p.probability, q.probability)
-        return tuple(_with(p, probability) for probability in ones)
+        return tuple(p.with_probability(probability) for probability in ones)
 
     statistic = pair.on_first
     drawn = replicate(
@@ -484,10 +484,6 @@ def _swap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
         value_a=a, value_b=b, interval="none", n_resamples=settings["n_resamples"], n_failed=int(drawn.n_failed[0]),
         note="tests that the models are exchangeable in every respect, which is more than equal calibration",
     )  # fmt: skip
-
-
-def _with(p: Predictions, probability: Array) -> Predictions:
-    return Predictions(p.y, probability, p.w, classes=p.class_names, rows=p.rows, n_input=p.n_input)
 
 
 def _paired_t(pair: _Pair, settings: dict[str, Any]) -> Comparison:
@@ -512,11 +508,10 @@ def _paired_t(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     d = float(p.mean(gap))
     if not np.isclose(d, a - b, rtol=1e-9, atol=1e-12):
         raise RefusedError(f"{pair.on_first.name} is not a plain mean of row losses here: use method='bootstrap'")
-    variance = p.variance_weight(settings["weight_type"], "a standard error")
     n = p.total if settings["weight_type"] == "frequency" else float(p.n)
     if n < 2:
         raise RefusedError("method='paired-t' needs at least two rows")
-    error = float(np.sqrt(np.sum(variance * (gap - d) ** 2) * n / (n - 1.0)) / p.total)
+    error = error_of_mean(gap, p, settings["weight_type"])
     t = d / error if error > 0 else np.inf * np.sign(d) if d else 0.0
     half = float(scipy.special.stdtrit(n - 1.0, 0.5 + settings["confidence_level"] / 2.0)) * error
     return Comparison(
