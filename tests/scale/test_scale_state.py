@@ -682,6 +682,25 @@ def test_a_statistic_without_a_limit_claims_no_size_of_its_error() -> None:
     assert cal.scale.accuracy("oce", state).kind == "refused"
 
 
+def test_bounds_by_cell_are_those_of_their_formulas() -> None:
+    p = RNG(0).random(5000)
+    y = (RNG(1).random(5000) < p).astype(int)
+    state = State(240).update(y, p)
+    cell = state.grid.locate(p)[0]
+    moved = np.abs(p - (np.bincount(cell, p) / np.maximum(np.bincount(cell), 1))[cell]).mean()
+    bound = cal.scale.accuracy("sce", state).bound
+    assert bound is not None
+    assert moved < bound < 3.0 * moved
+    rows, b = state.as_predictions(), 0.2
+    h, residual = rows.grid.width(rows.cell), rows.weight * np.abs(rows.y - rows.c)
+    u = np.divide(rows.c - rows.grid.low(rows.cell), h, out=np.zeros(rows.n), where=h > 0.0)
+    v, r = (rows.weight * u * (1.0 - u) * h**2).sum() / 5000, residual.sum() / 5000
+    inside = sum(h[rows.cell == k][0] * residual[rows.cell == k].sum() ** 2 for k in set(rows.cell.tolist()))
+    expected = 2.0 * (v / b) * (1.0 + r / (2.0 * b)) * r + inside / b / 5000**2
+    found = cal.scale.accuracy("lkce", state, bandwidth=b, squared=True).bound
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
 def test_what_is_called_close_is_not_refused_afterwards() -> None:
     y, p = RNG(0).integers(0, 2, 400), np.concatenate([np.full(150, 0.300001), RNG(1).random(250)])
     coarse = State(240).update(y, p)

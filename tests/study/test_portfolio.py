@@ -65,7 +65,8 @@ def test_a_small_portfolio_is_a_summary():
     found = portfolio(["qgc"], n=[100], draws={100: (2, 12)})
     row = found["sizes"]["100"]["qgc"]
     assert 0.0 <= row["power"] <= 1.0
-    assert row["null_draws"] == 12
+    assert (row["draws"], row["null_draws"]) == (2, 12)
+    assert not [name for name in row if "distance" in name]
     assert len(found["worlds"]) == 18
     with pytest.raises(ValueError, match="metrics='ece' is not known"):
         portfolio(["ece"])

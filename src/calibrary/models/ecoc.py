@@ -87,6 +87,3 @@ def ls_ecoc_r(p: Any, matrix: Any, maps: Sequence[ReliabilityMap]) -> Array:
     calibrated = np.column_stack([maps[j].calibration_map_(given[:, j]) for j in columns])
     reliable = np.column_stack([maps[j](given[:, j]) for j in columns])
     return ls_ecoc(calibrated, matrix, 1.0 / ((1.0 - reliable) * calibrated * (1.0 - calibrated)))
-
-
-# -- the number -------------------------------------------------------------------------------------
