@@ -220,6 +220,9 @@ def test_what_a_saved_state_cannot_use_is_refused_and_not_ignored(tmp_path: Path
     for words, sentence in (
         (("metric", "bs", state, "--positive", "1", "--percent"), "--positive and --percent are not used with a saved"),
         (("report", state, "--model", "p"), "--model is not used with a saved state"),
+        (("report", state, "--target", tmp_path / "p.csv"), "must be a table of rows, not a state or log"),
+        (("validate", state, "--label", "y"), "is a saved state, and validate needs the rows"),
+        (("validate", tmp_path / "p.csv", "--label", "y", "--weight", "p"), "no column is left as a predictor"),
         (("plan", "ece", state), "counted in a histogram .* and plan needs rows"),
         (("recalibrate", "fit", state, "-o", tmp_path / "m.json"), "and recalibrate fit needs rows"),
     ):

@@ -46,6 +46,7 @@ class ScannedFile:
     n_dropped: int = 0
     weight: None = None
     others: Columns = field(default_factory=dict)
+    columns: dict[str, Any] = field(default_factory=dict)
     unit: str = ""
     by: str = ""
 

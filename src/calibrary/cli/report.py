@@ -445,7 +445,7 @@ def _runs(blocks: str | None) -> int | bool | None:
 def _source(found: PredictionFile, model: str, **others: str | None) -> dict[str, Any]:
     """The provenance of the rows for the page: the file and the role of each column."""
     dropped = getattr(found, "left_out", {}) or ({"missing values": found.n_dropped} if found.n_dropped else {})
-    known = getattr(found, "columns", {})  # the rows of a state were checked when the state was computed
+    known = found.columns  # empty of a state, whose rows were checked when it was computed
     of_model = known.get("models", {}).get(model, [])
     named = {**known, "probability": " ... ".join(dict.fromkeys([*of_model[:1], *of_model[-1:]])), **others}
     columns = {what: name for what, name in named.items() if name and what != "models"}

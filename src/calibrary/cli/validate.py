@@ -6,11 +6,13 @@ for your own model, use ``calibrary.validate`` in Python.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calibrary.base.errors import extra
+from calibrary.cli.large import is_state
 from calibrary.cli.shared import check_output, listed, out, plain, say, table_of, taking, written
 from calibrary.data.checks import Array
 from calibrary.reporting.validated import validation_page
@@ -33,6 +35,8 @@ def validate(given: Any) -> None:
     if output is not None:
         said = "a validation is saved as a page or as JSON; name the file with .html or .json"
         check_output(output, said, ".html", ".json")
+    if is_state(Path(given.file)):
+        raise InputError(f"{given.file} is a saved state, and validate needs the rows: name a table of predictors")
     table = open_table(given.file)
     names = list(table.names)
     beside = {"sample_weight": given.weight, "units": given.unit, "imputations": given.imputations}
@@ -42,6 +46,8 @@ def validate(given: Any) -> None:
         required_column(names, name)
     if label in chosen:
         raise InputError(f"{label!r} is the outcome and cannot be a predictor: name other --features")
+    if not chosen:
+        raise InputError("no column is left as a predictor: name some with --features")
     columns = table.columns([*chosen, *others])
     refuse_spellings(dict.fromkeys(columns[label].tolist()), label)
     given_columns: dict[str, Any] = {role: None if name is None else columns[name] for role, name in beside.items()}
