@@ -223,6 +223,7 @@ def test_what_a_saved_state_cannot_use_is_refused_and_not_ignored(tmp_path: Path
         (("report", state, "--target", tmp_path / "p.csv"), "must be a table of rows, not a state or log"),
         (("validate", state, "--label", "y"), "is a saved state, and validate needs the rows"),
         (("validate", tmp_path / "p.csv", "--label", "y", "--weight", "p"), "no column is left as a predictor"),
+        (("study", "mine", state), "and study mine needs rows"),
         (("plan", "ece", state), "counted in a histogram .* and plan needs rows"),
         (("recalibrate", "fit", state, "-o", tmp_path / "m.json"), "and recalibrate fit needs rows"),
     ):

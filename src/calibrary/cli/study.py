@@ -14,6 +14,7 @@ from rich.table import Table
 
 from calibrary.base.errors import suggest
 from calibrary.base.numbers import number, percent
+from calibrary.cli.large import require_rows
 from calibrary.cli.shared import err, folder_of, listed, load, out, plain, reading, table_of, taking, written
 from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import shown, stored
@@ -83,6 +84,7 @@ def mine(given: Any) -> None:
     from calibrary import study
 
     loaded = load(given.file, given.quiet, **reading(given))
+    require_rows(loaded, "study mine")
     with _bar("mine", given.quiet) as watch:
         how: dict[str, Any] = {"lens": given.lens, "draws": given.draws, "seed": given.seed, "watch": watch}
         found = study.mine(loaded.predictions(), metrics=_chosen(given.metrics, given.function), **how)
