@@ -22,7 +22,7 @@ from calibrary.base.errors import (
 )
 from calibrary.base.forked import Forked, can_fork
 from calibrary.base.markup import element, html_table, markup
-from calibrary.base.numbers import EXACT, ends, number, pvalue, pvalue_cell
+from calibrary.base.numbers import EXACT, counted, ends, number, pvalue, pvalue_cell
 from calibrary.data import Data, as_data
 from calibrary.data.asked import checks_options
 from calibrary.data.columns import takes_table
@@ -155,7 +155,7 @@ class Evaluation:
         return head, [[_cell(row, name, draws) for name in used] for row in self.rows]
 
     def __repr__(self) -> str:
-        title = f"{self.n:,} predictions, {self.n_classes} classes, lens {self.lens}"
+        title = f"{counted(self.n, 'prediction')}, {self.n_classes} classes, lens {self.lens}"
         head, body = self._table()
         widths = [max(len(r[j]) for r in [head, *body]) for j in range(len(head))]
         lines = [title]
@@ -186,7 +186,7 @@ class Evaluation:
         families: dict[str, list[list[str]]] = {}
         for row, cells in zip(self.rows, body, strict=True):
             families.setdefault(row.family, []).append(cells)
-        facts = f"{self.n:,} predictions, {self.n_classes} classes. {self.headline}"
+        facts = f"{counted(self.n, 'prediction')}, {self.n_classes} classes. {self.headline}"
         left = [element("p", f"Not computed ({len(self.skipped)}): {', '.join(self.skipped)}")] if self.skipped else []
         tables = [
             markup(element("h4", f"{family} family"), html_table(head, rows)) for family, rows in families.items()

@@ -167,17 +167,3 @@ def test_draws_of_smece_of_very_many_rows_differ_little_from_exact_ones(monkeypa
     np.testing.assert_allclose(rough.draws, exact.draws, rtol=1e-4)
     assert abs(rough.low - exact.low) + abs(rough.high - exact.high) < 0.01 * exact.standard_error
     assert not np.array_equal(rough.draws, exact.draws)
-
-
-def test_the_true_error_in_cells_is_that_of_a_population_without_noise():
-    y, c = problem()
-    plain, debiased = (
-        large.cell_problem(
-            as_statistic(id, sample_of(cal.predictions(y, c)), Question(options)), 9, np.random.default_rng(0)
-        )
-        for id, options in (("ece", {"binning": "mass", "mass_rule": "split"}), ("ece_db", {}))
-    )
-    assert debiased.theta(debiased.c) == pytest.approx(0.0, abs=1e-6)
-    truth = debiased.c**1.3
-    assert debiased.theta(truth) == pytest.approx(plain.theta(truth), rel=1e-9)
-    assert debiased.observed == pytest.approx(cal.debiased_calibration_error(y, c), rel=1e-9)

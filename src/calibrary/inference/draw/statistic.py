@@ -201,6 +201,9 @@ class Statistic:
 # -- the result of a method --------------------------------------------------------------------------
 
 
+_NO_WIDTH = "every resample gives the same value: an interval without width does not say how far off the truth may be"
+
+
 def interval_result(
     statistic: Statistic,
     observed: Array,
@@ -220,6 +223,8 @@ def interval_result(
         bias = difference(means(drawn.values), observed)
         numbers |= {"standard_error": standard_errors(drawn.values), "bias": bias, "n_failed": drawn.n_failed}
         facts = {"draws": drawn.values[:, 0] if one else drawn.values, "n_resamples": len(drawn.values), **facts}
+        if np.isclose(ends[0], ends[1], rtol=1e-9, atol=0.0).any():
+            facts["note"] = _NO_WIDTH
     numbers |= {name: facts.pop(name) for name in ("standard_error", "pvalue", "expected_by_chance") if name in facts}
     given = {name: as_given(np.asarray(x), one) if np.ndim(x) else x for name, x in numbers.items()}
     return IntervalResult(level=level, method=method, parts=() if one else tuple(statistic.named), **given, **facts)

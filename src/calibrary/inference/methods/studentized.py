@@ -105,7 +105,10 @@ class Studentized:
         refuse(statistic, "studentized", why_not(statistic))
         estimate, scores = statistic.observed, scores_of(statistic)
         low, high = scores.ends(estimate, confidence_level)
-        low, high = _with_few_surprises(statistic, low, high, alpha_of(confidence_level))
+        if scores.n > 1.0:
+            low, high = _with_few_surprises(statistic, low, high, alpha_of(confidence_level))
+        else:
+            note = "no interval: one row does not show how much the score varies between rows"
         return interval_result(
             statistic, estimate, (low, high), confidence_level, "studentized", clip, note=note,
             standard_error=scores.standard_error, path="units" if statistic.sample.grouped else "rows",

@@ -210,7 +210,7 @@ def compare(
     ways = {
         "joint": _joint, "bootstrap": _bootstrap, "studentized": _studentized, "swap": _swap, "paired-t": _paired_t,
     }  # fmt: skip
-    found: Comparison = ways[method](pair, settings)
+    found = _of_these_rows(pair, ways[method](pair, settings))
     notes = choice.note, found.note, said_bins(options, pair.on_first.question)
     return replace(found, note="; ".join(filter(None, notes)))
 
@@ -224,6 +224,25 @@ def _refuse_second(why: str, y_prob_b: Any, y_true_b: Any, sample_weight_b: Any,
     for name, used in given.items():
         if used:
             raise RefusedCallError(f"{why}: leave {name} out")
+
+
+def _of_these_rows(pair: _Pair, found: Comparison) -> Comparison:
+    """The comparison, without an interval and a p-value that so few rows (or units, or images) cannot give.
+
+    A test by the signs of n paired differences has no p-value below 2^(1 - n), however large they are.
+    """
+    a, b = pair.values
+    if math.isinf(a) or math.isinf(b):
+        warn(
+            f"{pair.on_first.name} is {a:g} for the first model and {b:g} for the second: their difference is undefined"
+        )
+    n = min(s.n_units for s in (pair.first, pair.second))
+    least = 2.0 ** (1 - min(n, 1000))
+    if least <= alpha_of(found.level):
+        return replace(found, pvalue=float(np.maximum(found.pvalue, least)))
+    needed, unit = 1 + math.ceil(-math.log2(alpha_of(found.level))), "units" if pair.first.grouped else "rows"
+    warn(f"at level {found.level:g} no difference can be shown with fewer than {needed} {unit}, and there are {n} here")
+    return replace(found, low=math.nan, high=math.nan, pvalue=math.nan)
 
 
 # -- methods of comparison --------------------------------------------------------------------------
@@ -356,6 +375,8 @@ def _joint(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     drawn.say_failures()
     few = _of_few(pair) if law is None else 1.0
     of_a, of_b = (_side(s, drawn.values[:, j], few, settings) for j, s in enumerate(both))
+    if not np.isfinite([a, b, *(x for side in (of_a, of_b) for x in (side.spread, side.by_chance))]).all():
+        return Comparison(a - b, level=level, method="joint", value_a=a, value_b=b, interval="joint", n_resamples=n)
     error = float(standard_errors(difference(drawn.values[:, :1], drawn.values[:, 1:]))[0])
     error = error * few if law is None else math.hypot(error, math.sqrt(law.missing))
     two = Joint(of_a, of_b, error, math.inf if law is None else law.df, pair.same_units)
