@@ -283,3 +283,8 @@ def test_the_noise_of_the_draws_is_not_shown_as_what_a_calibrated_model_shows():
     assert shown["ece"] == number(table.row("ece").expected_by_chance)  # which chance makes larger than 0
     assert if_calibrated(0.3, 0.4, 0.0, table) == "0.300"
     assert if_calibrated(None, None, 0.0, table) == ""
+
+
+def test_the_size_of_one_number_of_several_is_named_with_its_part():
+    made = cal.report(*world(1000), metrics=["cis"], primary="cis", n_resamples=99)
+    assert "The intercept of the Cox intercept and slope is " in " ".join(str(made).split())

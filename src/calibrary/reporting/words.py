@@ -230,7 +230,7 @@ def size(row: Row, decision: Decision | None, level: float, page: PageVerdict | 
     if math.isnan(row.value):
         return Sentence(f"The {row.name} is undefined here.")
     entry = catalogue[row.id]
-    text = f"The {row.name} is {number(row.value)}"
+    text = f"The {f'{row.part} of the ' if row.part else ''}{row.name} is {number(row.value)}"
     claims = [measured(text, **{row.id: row.value})]
     if row.low is not None and row.high is not None and row.low < row.high:
         true = "error" if entry.one_sided else "value"
