@@ -87,11 +87,11 @@ _DECLARED = """
 Alternative Axis CalibrationDisplay ConfidenceInterval CorpData
 DecisionCurve DecisionData DotData
 Estimate GroupingData HonestError HorizonGroup
-Instability MetricAnswer MetricOption
+Instability MetricOption
 MurphyDifference PeriodsData Range RatioInterval RecalibrationData ReliabilityData
 ReliabilityMapData RiskCoverageData SegmentsData SetCoverageData
-SmoothData ValidationData VerdictAnswer
-WatchedDay _Node
+SmoothData ValidationData
+WatchedDay _IntervalAnswer _Node
 """
 
 

@@ -23,11 +23,11 @@ ROOMS = (
 BROAD = {"Exception", "BaseException", "ValueError", "TypeError", ""}
 #: Handlers that neither raise nor show a fault: (file, function) and what they wait for.
 LISTED = {
-    ("inference/draw/statistic.py", "_of_block"): "a block of replicates that fails is done one by one, which raises",
-    ("inference/draw/resampling.py", "evaluate"): "the failure of a user's function is kept and told",
-    ("inference/draw/resampling.py", "replicate"): "the function around the one before",
+    (
+        "inference/draw/resampling.py",
+        "or_nan",
+    ): "replicates that fail together are done one by one; a failure is kept and told",
     ("inference/draw/statistic.py", "_takes_weights"): "whether a function of the user's has a signature",
-    ("language/harness.py", "_is_text"): "whether a value of a log reads as a number",
     ("validation/procedure.py", "refit"): "whatever the user's model raises is counted and told",
 }
 

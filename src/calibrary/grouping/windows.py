@@ -170,16 +170,16 @@ class _Runs:
     """Runs of windows whose first copies are of one confidence, and whose next copies are of one confidence.
 
     Every quantity is a polynomial of the window's start there, so that a sum over any number of windows is one
-    expression. ``mean`` and ``inside`` are the mean label and the sum of confidences in the first window, ``slope`` and
-    ``gain`` what they grow by from window to window.
+    expression. ``leaves`` and ``enters`` are the places of the two confidences, ``mean`` and ``inside`` the mean label
+    and the sum of confidences in the first window, ``slope`` and ``gain`` what they grow by from window to window.
     """
 
     windows: CopyWindows
     moment: Array
     start: Array
     n: Array
-    low: Indices
-    high: Indices
+    leaves: Indices
+    enters: Indices
     mean: Array
     slope: Array
     inside: Array
@@ -224,7 +224,7 @@ class _Runs:
         n[:-1] = np.where(later[1:], begin[1:], n[:-1])
         n = np.maximum(n - begin, 0.0)
         middle = begin + (n - 1.0) / 2.0
-        start, low, high = self.start[run] + middle, self.low[run], self.high[run]
+        start, low, high = self.start[run] + middle, self.leaves[run], self.enters[run]
         mean, inside = mean + slope * middle, self.inside[run] + self.gain[run] * middle
         none, every = turn <= low, turn > high
         under = np.where(none, 0.0, np.where(every, size, below[turn] - start))
