@@ -27,6 +27,8 @@ _NAN = float("nan")
 _SAME = 1e-10
 #: Largest number of rows for which many replicates are fitted together.
 _MOST_TOGETHER = 20_000
+#: Numbers that are worked on at once when replicates are fitted together.
+_TOGETHER = 2**14
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,10 @@ def _newton(z: Array, w: Array, wy: Array, *, slope: bool) -> Array:
 
     Without ``slope`` the slope stays 1. NaN where no minimum is found, for example if the classes are separated.
     """
+    part = max(_TOGETHER // len(z), 3)  # larger arrays leave the processor's cache
+    if part < len(wy):
+        parts = [slice(i, i + part) for i in range(0, len(wy), part)]
+        return np.concatenate([_newton(z, w if len(w) == 1 else w[some], wy[some], slope=slope) for some in parts])
 
     def derivatives(b: Array, which: NDArray[np.intp]) -> newton.Derivatives:
         some = slice(None) if len(which) == len(wy) else which
