@@ -59,3 +59,10 @@ def test_the_difference_of_two_infinite_values_is_said_to_be_undefined():
     with pytest.warns(cal.CalibrationWarning, match="eo is inf for the first model and inf for the second"):
         found = cal.compare("eo", np.zeros(9, int), np.linspace(0.2, 0.6, 9), np.linspace(0.1, 0.7, 9), rng=0)
     assert np.isnan(found.pvalue)
+
+
+def test_a_metric_that_has_values_on_resampled_rows_alone_says_so():
+    """Ten copies of a row are one row for min_count=, and resampling writes the copies out."""
+    with pytest.warns(cal.CalibrationWarning, match="rbece is undefined on these rows, although it has values on"):
+        found = cal.interval("rbece", [1, 1, 0], [0.2, 0.3, 0.4], sample_weight=[1, 50, 50], method="basic", rng=0)
+    assert np.isnan(found.low)

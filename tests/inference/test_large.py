@@ -9,6 +9,7 @@ from scipy.stats import binom
 import calibrary as cal
 from calibrary.data.sample import sample_of
 from calibrary.inference.draw import cells as large
+from calibrary.inference.draw import null
 from calibrary.inference.draw.statistic import as_statistic
 from calibrary.numerics.laws import coupled_counts, normal_quantile
 from calibrary.question import Question
@@ -74,11 +75,11 @@ def test_the_test_and_the_interval_of_cells_agree_and_have_the_null_of_rows(id, 
     assert test.null_sd == pytest.approx(by_rows.null_sd, rel=0.1)
 
 
-@pytest.mark.parametrize("id", ["bs", "nll", "oe", "auroc"])
+@pytest.mark.parametrize("id", ["bs", "nll", "oe", "auroc", "smece"])
 def test_labels_of_very_many_rows_are_drawn_in_cells_for_any_metric_that_has_its_value_there(id, monkeypatch):
     y, c = problem(4000, shift=0.05)
     by_rows = cal.test(id, y, c, method="monte-carlo", n_resamples=999, rng=0)
-    monkeypatch.setattr(large, "_VERY_LARGE", 3000)
+    monkeypatch.setattr(null, "MANY_A_CELL", 3000)
     by_cells = cal.test(id, y, c, method="monte-carlo", n_resamples=999, rng=0)
     assert (by_rows.path, by_cells.path) == ("rows", "cells")
     assert by_cells.statistic == by_rows.statistic

@@ -288,3 +288,8 @@ def test_the_noise_of_the_draws_is_not_shown_as_what_a_calibrated_model_shows():
 def test_the_size_of_one_number_of_several_is_named_with_its_part():
     made = cal.report(*world(1000), metrics=["cis"], primary="cis", n_resamples=99)
     assert "The intercept of the Cox intercept and slope is " in " ".join(str(made).split())
+
+
+def test_a_page_of_one_row_with_a_tolerance_next_to_nothing_asks_for_no_number_of_rows():
+    page = cal.report([0], [1.5e-323], sample_weight=[1000.0], n_resamples=19, rng=0)
+    assert "would settle it" not in str(page)

@@ -68,6 +68,8 @@ class PageVerdict:
         if not self.high > self.tolerance > 0.0:
             return math.nan
         needed = self.rows * (self.high / self.tolerance) ** 2  # the ends of a calibrated model fall with 1/sqrt(N)
+        if math.isinf(needed):  # the tolerance is a share of events that are next to impossible
+            return math.nan
         size = 10.0 ** math.floor(math.log10(needed))
         digits = 0 if needed >= 2.0 * size else 1
         return float(round(needed, digits - int(math.log10(size))))

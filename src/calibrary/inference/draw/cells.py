@@ -34,7 +34,7 @@ LARGE = 2_500
 _COARSE, _GRID, _FINE, _FINEST = Grid(48), Grid(240), Grid(960), Grid(4800)
 #: Up to this many rows, cells of 1/240 would hold only a few rows each, and the truths of a binned metric have cells of
 #: 1/48. Its events are drawn in those for any number of rows: the relative error of a label's variance is 0.0001 there.
-_MANY_A_CELL = 20_000
+MANY_A_CELL = 20_000
 #: Above this many rows, drawing each row hundreds of times would take minutes.
 _VERY_LARGE = 100_000
 #: Cells within this distance of 0 or 1 are merged while they hold less than one of this many parts of the variance.
@@ -202,7 +202,7 @@ class CellProblem:
         form, options = statistic.entry.cell_value, statistic.question.options
         assert form is not None
         bins = None if form.grouping is None else form.grouping(options).groups(view).index
-        grid = _GRID if bins is None or view.n >= _MANY_A_CELL else _COARSE
+        grid = _GRID if bins is None or view.n >= MANY_A_CELL else _COARSE
         cell = _merged(_cells(view.c, bins, grid), view, bins)
         self.n: Array = np.bincount(cell, weights=view.weight).astype(np.float64)
         self.c: Array = np.bincount(cell, weights=view.weight * view.c) / self.n

@@ -13,13 +13,13 @@ from calibrary.data import Data
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.sample import Sample, sample_of
 from calibrary.inference.draw.cells import (
+    MANY_A_CELL,
     PILOT,
     cell_problem,
     celled,
     grids_for,
     on_cells,
     values_agree,
-    very_large,
 )
 from calibrary.inference.draw.resampling import (
     Replicated,
@@ -221,7 +221,7 @@ def _on_large_cells(statistic: Statistic) -> Statistic | None:
     """The metric on cells of so many rows that drawing the label of each would take long, if its value is the same."""
     n = statistic.sample.p.n
     tested = TESTS.get(statistic.name)
-    if not very_large(n) or statistic.undrawable or (tested is not None and tested.beside):
+    if n < MANY_A_CELL or statistic.undrawable or (tested is not None and tested.beside):
         return None
     tables = (on_cells(statistic, grid, {}) for grid in grids_for(n))
     return next((table for table in tables if table is not None and _agree(statistic, table)), None)

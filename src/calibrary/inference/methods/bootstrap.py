@@ -93,6 +93,8 @@ def bootstrap_result(
 ) -> IntervalResult:
     """The interval from the values on resampled rows."""
     drawn.say_failures()
+    if np.isnan(estimate).any() and not drawn.n_failed.any():
+        warn(f"{statistic.name} is undefined on these rows, although it has values on resampled rows: no interval")
     if np.isinf(estimate).any():
         warn(
             f"{statistic.name} is infinite on these data, and the difference of two infinities is undefined: the "
