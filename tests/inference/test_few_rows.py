@@ -66,3 +66,13 @@ def test_a_metric_that_has_values_on_resampled_rows_alone_says_so():
     with pytest.warns(cal.CalibrationWarning, match="rbece is undefined on these rows, although it has values on"):
         found = cal.interval("rbece", [1, 1, 0], [0.2, 0.3, 0.4], sample_weight=[1, 50, 50], method="basic", rng=0)
     assert np.isnan(found.low)
+
+
+def test_an_interval_without_width_decides_nothing():
+    """Two rows in the right order have an AUROC of 1 in every resample that has one."""
+    with pytest.warns(
+        cal.CalibrationWarning, match=r"every resample gives the same value.*auroc>0.7 holds is undecided"
+    ):
+        found = cal.verdict("auroc>0.7", [0, 1], [0.2, 0.6], n_resamples=99, rng=0)
+    assert found.status == "undecided"
+    assert cal.verdict("auroc>0.7", [0, 1], [0.2, 0.6], n_resamples=99, rng=0, judged_by="estimate").status == "pass"

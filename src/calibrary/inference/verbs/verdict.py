@@ -19,6 +19,7 @@ from calibrary.base.numbers import number
 from calibrary.data.asked import checks_options
 from calibrary.data.columns import takes_table
 from calibrary.inference.result import Estimate, IntervalResult
+from calibrary.inference.verbs.comparison import KINDS
 from calibrary.inference.verbs.interval import interval
 from calibrary.lookup import catalogue
 
@@ -220,6 +221,8 @@ def judged(
     if alone is None and math.isnan(estimate):
         raise RefusedError(f"{wanted.name} is not defined on these data: {wanted} cannot be decided")
     status = _status(wanted, estimate, [low, high] if alone is None else [alone])
+    if alone is None and low == high and method in KINDS:  # what no resample shows may still be
+        status, low, high = "undecided", math.nan, math.nan
     truth = _most_plausible(estimate, low, high, bias, method)
     level = 2.0 * confidence_level - 1.0 if one_sided else confidence_level
     needed = _rows_needed(wanted, truth, low, high, n, level) if status == "undecided" else math.nan
