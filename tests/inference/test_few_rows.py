@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_rel
 
 import calibrary as cal
 from each import FULL, each, turn
@@ -45,6 +46,12 @@ def test_few_rows_give_a_reason_in_place_of_a_number(id, case):
 def test_a_difference_is_not_more_certain_than_the_signs_of_so_few_rows(n):
     y, p = of(n, "no events")
     assert cal.compare("bs", y, p, 0.9 * p, rng=0).pvalue == max(0.002, 2.0 ** (1 - n))
+
+
+def test_student_t_allows_for_the_number_of_rows():
+    y, p = of(4, "no events")
+    a, b = p**2, (0.9 * p) ** 2
+    assert cal.compare("bs", y, p, 0.9 * p, method="paired-t").pvalue == pytest.approx(ttest_rel(a, b).pvalue)
 
 
 def test_one_row_has_no_interval_of_a_mean_and_an_interval_without_width_says_so():

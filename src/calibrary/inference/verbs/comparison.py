@@ -229,13 +229,16 @@ def _refuse_second(why: str, y_prob_b: Any, y_true_b: Any, sample_weight_b: Any,
 def _of_these_rows(pair: _Pair, found: Comparison) -> Comparison:
     """The comparison, without an interval and a p-value that so few rows (or units, or images) cannot give.
 
-    A test by the signs of n paired differences has no p-value below 2^(1 - n), however large they are.
+    A test by the signs of n paired differences has no p-value below 2^(1 - n), however large they are. Student's t,
+    which takes the differences as normal, allows for their number.
     """
     a, b = pair.values
     if math.isinf(a) or math.isinf(b):
         warn(
             f"{pair.on_first.name} is {a:g} for the first model and {b:g} for the second: their difference is undefined"
         )
+    if found.method in ("studentized", "paired-t") or (found.method == "joint" and pair.first.grouped):
+        return found
     n = min(s.n_units for s in (pair.first, pair.second))
     least = 2.0 ** (1 - min(n, 1000))
     if least <= alpha_of(found.level):
