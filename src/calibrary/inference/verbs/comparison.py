@@ -237,9 +237,9 @@ def _of_these_rows(pair: _Pair, found: Comparison) -> Comparison:
         warn(
             f"{pair.on_first.name} is {a:g} for the first model and {b:g} for the second: their difference is undefined"
         )
-    if found.method in ("studentized", "paired-t") or (found.method == "joint" and pair.first.grouped):
-        return found
     n = min(s.n_units for s in (pair.first, pair.second))
+    if n > 1 and (found.method in ("studentized", "paired-t") or (found.method == "joint" and pair.first.grouped)):
+        return found
     least = 2.0 ** (1 - min(n, 1000))
     if least <= alpha_of(found.level):
         return replace(found, pvalue=float(np.maximum(found.pvalue, least)))
