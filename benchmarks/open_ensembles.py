@@ -22,7 +22,6 @@ import numpy as np
 from calibrary.secondorder.detector import Scored, detector
 from scipy.special import betaincinv, expit, ndtr, ndtri
 
-from calibrary.inference.methods.members import RedrawnTruths, exchanged_pvalue
 from calibrary.secondorder.calibration import (
     HowAsked,
     cox,
@@ -33,6 +32,7 @@ from calibrary.secondorder.calibration import (
     slope_of,
 )  # fmt: skip
 from calibrary.secondorder.given import Members, given
+from calibrary.secondorder.members import RedrawnTruths, exchanged_pvalue
 from calibrary.secondorder.outside import outside_rows
 from calibrary.secondorder.spread import spread_of
 

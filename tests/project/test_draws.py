@@ -18,7 +18,7 @@ from calibrary.study import temperature_sweep
 DRAWING = (
     "numerics/draw.py",
     "inference/draw/",
-    "inference/methods/members.py",  # labels drawn from a randomly chosen member
+    "secondorder/members.py",  # labels drawn from a randomly chosen member
     "data/stacked.py",  # the uniform numbers of many replicates at once
     "data/sample.py",
     "data/matches.py",

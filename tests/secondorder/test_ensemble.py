@@ -12,7 +12,6 @@ from scipy.stats import f as f_law
 
 import calibrary as cal
 from calibrary.base.claims import RULES
-from calibrary.inference.methods.members import RedrawnTruths, exchanged_pvalue, redrawn_pvalue
 from calibrary.secondorder.calibration import (
     FOLDS,
     _given_to_labels,
@@ -23,6 +22,7 @@ from calibrary.secondorder.calibration import (
     slope_of,
 )
 from calibrary.secondorder.given import given
+from calibrary.secondorder.members import RedrawnTruths, exchanged_pvalue, redrawn_pvalue
 from calibrary.secondorder.spread import CANNOT, _fitted, judged_spread, spread_of
 from each import amount, most
 from truths import KnownTruth, holds

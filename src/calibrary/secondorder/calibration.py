@@ -13,7 +13,6 @@ from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.numbers import counted, ends, number, percent, pvalue, with_interval
 from calibrary.data.checks import Array, Indices
 from calibrary.inference.draw.resampling import alpha_of
-from calibrary.inference.methods.members import Judged, RedrawnTruths, cells_by, exchanged_pvalue
 from calibrary.inference.methods.studentized import Scores
 from calibrary.inference.overall.decision import decide
 from calibrary.inference.result import UNKNOWN, Estimate
@@ -25,6 +24,7 @@ from calibrary.numerics.draw import generator, shuffled
 from calibrary.numerics.solve.newton import logistic_loss, minimize
 from calibrary.question import Question
 from calibrary.secondorder.given import Members
+from calibrary.secondorder.members import Judged, RedrawnTruths, cells_by, exchanged_pvalue
 
 FOLDS = 5
 #: The numbers of cells of the test of the mean for the predicted class and for each class; the most classes tested.

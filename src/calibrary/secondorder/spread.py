@@ -19,11 +19,11 @@ from calibrary.base.errors import extra
 from calibrary.base.numbers import counted, ends, number, percent, pvalue
 from calibrary.data.checks import Array, Indices
 from calibrary.inference.draw.resampling import alpha_of
-from calibrary.inference.methods.members import Judged, RedrawnTruths, cells_by, exchanged_pvalue, redrawn_pvalue
 from calibrary.inference.methods.studentized import Scores
 from calibrary.inference.result import UNKNOWN, Estimate
 from calibrary.numerics.draw import shuffled
 from calibrary.secondorder.given import Members
+from calibrary.secondorder.members import Judged, RedrawnTruths, cells_by, exchanged_pvalue, redrawn_pvalue
 
 #: The numbers of cells by the mean and by the spread of the members.
 _CELLS = (3, 3)
