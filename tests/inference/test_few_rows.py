@@ -52,6 +52,8 @@ def test_student_t_allows_for_the_number_of_rows():
     y, p = of(4, "no events")
     a, b = p**2, (0.9 * p) ** 2
     assert cal.compare("bs", y, p, 0.9 * p, method="paired-t").pvalue == pytest.approx(ttest_rel(a, b).pvalue)
+    with pytest.warns(cal.CalibrationWarning, match="and there are 1 here"):
+        assert np.isnan(cal.compare("bs", [0], [0.2], [0.3], method="studentized").pvalue)
 
 
 def test_one_row_has_no_interval_of_a_mean_and_an_interval_without_width_says_so():
